@@ -1,0 +1,1 @@
+//! The live load: pacer thread, connections, timestamps taken at the socket.

@@ -1,0 +1,1 @@
+//! Block hashes and KV-cache events.

@@ -1,0 +1,1 @@
+//! The only clock, absolute sleep, kernel receive stamps, limits, pinning; the home of `unsafe`.

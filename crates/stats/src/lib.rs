@@ -1,0 +1,1 @@
+//! Rows to numbers: latency metrics, percentiles, goodput, steady state, verdicts.

@@ -1,0 +1,1 @@
+//! Tokenizers: Hugging Face `tokenizer.json` files, found locally or in the hub cache.

@@ -1,0 +1,1 @@
+//! Readers for public traces, and what they say: describe, fit, generate.
