@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Runs the README's two bench commands against a real llama.cpp server (SmolLM2-135M, CPU) and checks what came out:
+# every request succeeded, and the token counts equal the server's own usage.
+#   tools/check-real-engine.sh [PATH-TO-tailbound]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=${1:-target/release/tailbound}
+data=${TAILBOUND_DATA:-../shared/data}
+port=${PORT:-18432}
+work=$(mktemp -d)
+tools/llama-server.sh "$port" >"$work/server.log" 2>&1 &
+server=$!
+trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -rf "$work"' EXIT
+for _ in $(seq 240); do
+  grep -q '^ready' "$work/server.log" && break
+  kill -0 $server 2>/dev/null || { cat "$work/server.log"; echo "the server died"; exit 1; }
+  sleep 0.5
+done
+sharegpt=$(ls "$data"/workloads/sharegpt/*.json | head -n 1)
+common=(--port "$port" --model smollm2-135m --dataset-name sharegpt --dataset-path "$sharegpt" --sharegpt-output-len 16 --max-model-len 2048
+        --tokenizer "$data/engines/tokenizer.json" --max-concurrency 4 --num-prompts 50 --save-result --save-detailed --result-dir "$work" --no-fail)
+"$bin" bench serve --backend vllm --endpoint /v1/completions --result-filename completions.json "${common[@]}"
+"$bin" bench serve --backend openai --endpoint "/v1/chat/completions" --result-filename chat.json "${common[@]}"
+python3 - "$work" <<'PY'
+import json, sys
+for name in ("completions", "chat"):
+    result = json.load(open(f"{sys.argv[1]}/{name}.json"))
+    assert result["completed"] == 50 and result["failed"] == 0, (name, result["completed"], result["errors"])
+    # The server's usage and an independent count (one token per stream event in llama.cpp) must agree.
+    for i, (out, gaps) in enumerate(zip(result["output_lens"], result["itls"])):
+        assert 1 <= out <= 16, (name, i, out)
+        assert abs(len(gaps) + 1 - out) <= 1, (name, i, out, len(gaps) + 1)
+    assert result["total_output_tokens"] == sum(result["output_lens"])
+    assert result["total_input_tokens"] == sum(result["input_lens"])
+    print(f"{name}: 50 of 50 succeeded, {result['total_input_tokens']} tokens in, {result['total_output_tokens']} out")
+PY
