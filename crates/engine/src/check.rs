@@ -1,0 +1,82 @@
+use crate::Engine;
+use crate::sequence::Place;
+
+impl Engine {
+    /// What must hold between any two events; the message says what does not. For tests and simulations: it looks at every
+    /// block and sequence.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_blocks()?;
+        self.check_places()?;
+        self.check_counters()
+    }
+
+    fn check_blocks(&self) -> Result<(), String> {
+        let mut users = vec![0; self.blocks.count() as usize];
+        for (_, seq) in self.sequences.iter() {
+            for &block in &seq.blocks {
+                users[block as usize] += 1;
+            }
+            if seq.place == Place::Waiting && !seq.blocks.is_empty() {
+                return Err(format!("sequence {} waits and holds {} blocks", seq.id.0, seq.blocks.len()));
+            }
+        }
+        self.blocks.check(&users)
+    }
+
+    fn check_places(&self) -> Result<(), String> {
+        if self.running.len() > self.config.max_num_seqs as usize {
+            return Err(format!("{} sequences run", self.running.len()));
+        }
+        let scheduled: u64 = self.running.iter().map(|r| u64::from(r.scheduled)).sum();
+        if self.step.is_some() && scheduled > u64::from(self.config.max_num_batched_tokens) {
+            return Err(format!("{scheduled} tokens in the step"));
+        }
+        for r in &self.running {
+            let seq = &self.sequences[r.slot];
+            let held = seq.blocks.len() as u32 * self.config.block_size;
+            if seq.place != Place::Running || seq.id != r.id {
+                return Err(format!("sequence {} runs, but its slot says otherwise", r.id.0));
+            }
+            if r.capacity != held || r.computed + r.scheduled > held && self.step.is_some() {
+                return Err(format!("sequence {} has {held} places in its blocks: {r:?}", r.id.0));
+            }
+            if r.computed >= r.known || r.known >= r.end || r.known < r.prompt {
+                return Err(format!("sequence {} miscounts its tokens: {r:?}", r.id.0));
+            }
+        }
+        for slot in self.waiting.slots() {
+            if self.sequences[slot].place != Place::Waiting {
+                return Err(format!("slot {slot} is in the queue, but {:?}", self.sequences[slot].place));
+            }
+        }
+        let living = self.sequences.iter().count();
+        if living != self.running.len() + self.waiting.len() || living != self.slots.len() {
+            return Err(format!(
+                "{living} sequences live, {} run, {} wait, {} have a name",
+                self.running.len(),
+                self.waiting.len(),
+                self.slots.len()
+            ));
+        }
+        if let Some((slot, seq)) = self.sequences.iter().find(|(slot, seq)| self.slots.get(&seq.id.0) != Some(slot)) {
+            return Err(format!("sequence {} of slot {slot} can't be found by its name", seq.id.0));
+        }
+        Ok(())
+    }
+
+    fn check_counters(&self) -> Result<(), String> {
+        let c = &self.counters;
+        let used = self.blocks.count() - self.blocks.free();
+        let counted = (c.running as usize, c.waiting as usize, c.blocks_used);
+        if counted != (self.running.len(), self.waiting.len(), used) {
+            return Err(format!("running, waiting and used blocks are counted as {counted:?}"));
+        }
+        if self.slots.is_empty() && used != 0 {
+            return Err(format!("nobody is served, but {used} blocks are in use"));
+        }
+        if c.prefix_hits > c.prefix_queries || c.accepted_tokens > c.draft_tokens {
+            return Err(format!("more found than looked for: {c:?}"));
+        }
+        Ok(())
+    }
+}

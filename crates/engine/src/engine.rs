@@ -1,0 +1,247 @@
+use crate::blocks::Blocks;
+use crate::sequence::{Place, Running, Sequences};
+use crate::waiting::{self, Waiting};
+use crate::{
+    Config, ConfigError, Counters, Effect, Emit, Event, Finish, Finished, KvEvents, Policy, SeqId, Step, Submit,
+    WhyRejected,
+};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use tailbound_clock::{Rng, Time};
+use tailbound_kv::Log;
+
+/// One replica.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) blocks: Blocks,
+    pub(crate) sequences: Sequences,
+    pub(crate) slots: HashMap<u64, u32, BuildHasherDefault<IdHasher>>,
+    /// In the order in which they were taken: the order of the batch.
+    pub(crate) running: Vec<Running>,
+    pub(crate) waiting: Waiting,
+    /// The step in flight; its `end` is when it will come out.
+    pub(crate) step: Option<Step>,
+    /// When the queue was last found non-empty without a step in flight.
+    ready_at: Time,
+    arrivals: u64,
+    pub(crate) counters: Counters,
+    pub(crate) emitted: Vec<Emit>,
+    pub(crate) finished: Vec<Finished>,
+    pub(crate) log: Log,
+    pub(crate) rng: Rng,
+    pub(crate) scratch: Vec<u32>,
+    /// Grows whenever a waiting sequence might fit that did not before.
+    pub(crate) changes: u64,
+    /// `changes` when the head of the queue was last found not to fit, and whose slot that was.
+    pub(crate) blocked: Option<(u64, u32)>,
+}
+
+impl Engine {
+    /// An idle engine with an empty cache.
+    pub fn new(config: Config) -> Result<Engine, ConfigError> {
+        config.validate()?;
+        let seqs = config.max_num_seqs as usize;
+        Ok(Engine {
+            blocks: Blocks::new(config.num_blocks),
+            sequences: Sequences::default(),
+            slots: HashMap::default(),
+            running: Vec::with_capacity(seqs),
+            waiting: Waiting::default(),
+            step: None,
+            ready_at: Time::ZERO,
+            arrivals: 0,
+            counters: Counters { blocks: config.num_blocks, ..Counters::default() },
+            emitted: Vec::with_capacity(seqs),
+            finished: Vec::with_capacity(seqs),
+            log: Log::new(config.block_size),
+            rng: config.seed.stream("speculation"),
+            scratch: Vec::with_capacity(config.block_size as usize),
+            changes: 0,
+            blocked: None,
+            config,
+        })
+    }
+
+    /// Takes an event. Only [`Event::Wake`] begins or ends a step, at most one of each a call, so that everything of one
+    /// moment can be submitted before the step that takes it; a wake before its time does nothing.
+    pub fn on(&mut self, now: Time, event: Event<'_>, out: &mut Vec<Effect>) {
+        self.emitted.clear();
+        self.finished.clear();
+        self.log.clear();
+        match event {
+            Event::Wake => self.wake(now, out),
+            Event::Submit(submit) => match self.submit(now, &submit) {
+                Ok(()) => {}
+                Err(why) => {
+                    match why {
+                        WhyRejected::QueueFull { .. } => self.counters.rejected_queue_full += 1,
+                        _ => self.counters.rejected_invalid += 1,
+                    }
+                    out.push(Effect::Rejected { id: submit.id, why });
+                }
+            },
+            Event::Abort(id) => self.abort(id, out),
+            Event::ResetPrefixCache => {
+                let done = self.blocks.forget();
+                if done && self.config.kv_events != KvEvents::Off {
+                    self.log.cleared();
+                }
+                out.push(Effect::PrefixCacheReset { done });
+            }
+        }
+        self.counters.running = self.running.len() as u32;
+        self.counters.waiting = self.waiting.len() as u32;
+        self.counters.blocks_used = self.blocks.count() - self.blocks.free();
+    }
+
+    /// When to call with [`Event::Wake`]; `None`: not before another event.
+    pub fn next_wake(&self) -> Option<Time> {
+        match &self.step {
+            Some(step) => Some(step.end),
+            None => (!self.waiting.is_empty()).then_some(self.ready_at),
+        }
+    }
+
+    /// What the step that just ended put out, in the order of the batch.
+    pub fn emitted(&self) -> &[Emit] {
+        &self.emitted
+    }
+
+    /// The sequences that just ended.
+    pub fn finished(&self) -> &[Finished] {
+        &self.finished
+    }
+
+    /// How the prefix cache just changed; empty unless [`Config::kv_events`] asks for it.
+    pub fn kv(&self) -> &Log {
+        &self.log
+    }
+
+    /// What a real engine exports.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What it is.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Vec<Effect>) {
+        let begin = match self.step {
+            // The next step begins when this one was planned to end: a driver that is late once stays on plan.
+            Some(step) if step.end <= now => {
+                self.step = None;
+                self.complete(step, out);
+                step.end
+            }
+            Some(_) => return,
+            None => now,
+        };
+        if self.running.is_empty() && self.waiting.is_empty() {
+            return;
+        }
+        self.step = Some(self.schedule(begin));
+    }
+
+    fn submit(&mut self, now: Time, s: &Submit<'_>) -> Result<(), WhyRejected> {
+        let Config { max_model_len, max_num_queued_reqs, policy, .. } = self.config;
+        if s.prompt.is_empty() {
+            return Err(WhyRejected::EmptyPrompt);
+        }
+        if s.output_tokens == 0 {
+            return Err(WhyRejected::NoOutput);
+        }
+        if s.prompt.len() >= max_model_len as usize {
+            return Err(WhyRejected::PromptTooLong { prompt: s.prompt.len(), max_model_len });
+        }
+        if self.slots.contains_key(&s.id.0) {
+            return Err(WhyRejected::IdInUse);
+        }
+        let waiting = self.waiting.len() as u32;
+        if max_num_queued_reqs.is_some_and(|most| waiting >= most) {
+            return Err(WhyRejected::QueueFull { waiting });
+        }
+
+        let wanted = (s.prompt.len() as u32).saturating_add(s.output_tokens);
+        let finish = if wanted > max_model_len { Finish::Length } else { s.finish };
+        let slot = self.sequences.insert(s, self.arrivals, now, wanted.min(max_model_len), finish);
+        self.arrivals += 1;
+        if self.config.prefix_caching {
+            let seq = &mut self.sequences[slot];
+            let mut parent = tailbound_kv::BlockHash::root(s.salt, s.lora);
+            for block in s.prompt.chunks_exact(self.config.block_size as usize) {
+                parent = parent.child(block);
+                seq.hashes.push(parent);
+            }
+        }
+        self.slots.insert(s.id.0, slot);
+        if self.step.is_none() && self.waiting.is_empty() {
+            self.ready_at = now;
+        }
+        let priority = if policy == Policy::Priority { s.priority } else { 0 };
+        self.sequences[slot].priority = priority;
+        self.waiting.insert(self.queue_place(slot));
+        Ok(())
+    }
+
+    fn abort(&mut self, id: SeqId, out: &mut Vec<Effect>) {
+        let Some(&slot) = self.slots.get(&id.0) else { return };
+        let (mut known, mut last_token) = (self.sequences[slot].known, self.sequences[slot].last_token);
+        match self.sequences[slot].place {
+            Place::Waiting => self.waiting.remove(self.queue_place(slot)),
+            _ => {
+                if let Some(at) = self.running.iter().position(|r| r.slot == slot) {
+                    let r = self.running.remove(at);
+                    known = r.known;
+                    last_token = (known > r.prompt).then_some(r.last_token);
+                }
+            }
+        }
+        self.counters.finished_abort += 1;
+        self.finished.push(self.sequences[slot].record(Finish::Abort, known, last_token));
+        self.bury(slot);
+        out.push(Effect::Aborted { id });
+    }
+
+    /// Forgets an ended sequence and frees what it holds.
+    pub(crate) fn bury(&mut self, slot: u32) {
+        self.release_blocks(slot);
+        self.slots.remove(&self.sequences[slot].id.0);
+        self.sequences.remove(slot);
+        self.changes += 1;
+    }
+
+    /// Its blocks are released from the last to the first: of one prompt, the beginning is evicted last.
+    pub(crate) fn release_blocks(&mut self, slot: u32) {
+        while let Some(block) = self.sequences[slot].blocks.pop() {
+            self.blocks.release(block);
+        }
+        self.changes += 1;
+    }
+
+    pub(crate) fn queue_place(&self, slot: u32) -> waiting::Place {
+        let seq = &self.sequences[slot];
+        waiting::Place { priority: seq.priority, arrival: seq.arrival, slot }
+    }
+}
+
+/// Spreads ids that a driver may have numbered from 0; deterministic, unlike the standard hasher.
+#[derive(Debug, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &b in bytes {
+            self.write_u64(u64::from(b));
+        }
+    }
+    fn write_u64(&mut self, x: u64) {
+        let wide = u128::from(self.0 ^ x ^ 0x9e37_79b9_7f4a_7c15) * 0xd1b5_4a32_d192_ed03_u128;
+        self.0 = (wide as u64) ^ ((wide >> 64) as u64);
+    }
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

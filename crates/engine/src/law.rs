@@ -1,0 +1,44 @@
+use tailbound_clock::Dur;
+
+/// What a step computes: all a law may look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// Sequences that decode.
+    pub decodes: u32,
+    /// Tokens they put in: one each, and their drafts.
+    pub decode_tokens: u32,
+    /// Sum of their contexts in tokens.
+    pub decode_context: u64,
+    /// Prompts of which a chunk is computed.
+    pub prefills: u32,
+    /// New prompt tokens.
+    pub prefill_tokens: u32,
+    /// Σ n·(n/2 + prefix) over the chunks: token pairs that attention looks at.
+    pub prefill_attention: f64,
+}
+
+/// How long a step takes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Law {
+    /// A fixed time per step and per new prompt token: for tests.
+    Constant {
+        /// Every step.
+        step: Dur,
+        /// Every new prompt token.
+        per_prefill_token: Dur,
+    },
+}
+
+impl Law {
+    /// How long this batch takes; never zero, so that time passes.
+    pub fn duration(&self, batch: &Batch) -> Dur {
+        let dur = match self {
+            Law::Constant { step, per_prefill_token } => *step + *per_prefill_token * u64::from(batch.prefill_tokens),
+        };
+        dur.max(Dur::from_ns(1))
+    }
+
+    pub(crate) fn validate(&self) -> Result<(), &'static str> {
+        Ok(())
+    }
+}

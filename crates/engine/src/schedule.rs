@@ -1,0 +1,282 @@
+use crate::sequence::{Place, Running};
+use crate::{Batch, Engine, KvEvents, Policy, Step};
+use tailbound_clock::Time;
+
+impl Engine {
+    /// Begins a step at `start`: decides what is computed in it and how long that takes.
+    pub(crate) fn schedule(&mut self, start: Time) -> Step {
+        let mut batch = Batch::default();
+        let mut budget = self.config.max_num_batched_tokens;
+        let preempted = self.schedule_running(&mut budget, &mut batch);
+        // A step that took blocks away does not give any to newcomers.
+        if preempted == 0 {
+            self.schedule_waiting(start, &mut budget, &mut batch);
+        }
+        let mut took = self.config.law.duration(&batch);
+        if let Some(s) = &self.config.speculation
+            && batch.decode_tokens > batch.decodes
+        {
+            took += s.draft_time;
+        }
+        Step {
+            start,
+            end: start + took,
+            prefill_tokens: batch.prefill_tokens,
+            decodes: batch.decodes,
+            emitted_tokens: 0,
+            preempted,
+        }
+    }
+
+    /// Those that run go first, in their order. Returns how many lost their blocks.
+    fn schedule_running(&mut self, budget: &mut u32, batch: &mut Batch) -> u32 {
+        let most_drafts = self.config.speculation.map_or(0, |s| s.tokens);
+        let longest = self.config.long_prefill_token_threshold.unwrap_or(u32::MAX);
+        let max_model_len = self.config.max_model_len;
+        let mut preempted = 0;
+        let mut i = 0;
+        while i < self.running.len() {
+            let r = &mut self.running[i];
+            r.scheduled = 0;
+            if *budget == 0 {
+                i += 1;
+                continue;
+            }
+            let ahead = r.known - r.computed;
+            let drafts = if ahead == 1 && r.known > r.prompt { most_drafts.min(max_model_len - r.known) } else { 0 };
+            let n = (ahead + drafts).min(longest).min(*budget);
+            if r.computed + n > r.capacity && !self.make_room(&mut i, n, budget, batch, &mut preempted) {
+                // The sequence itself was the least important: it is gone, and `i` is the next one's place.
+                continue;
+            }
+            let r = &mut self.running[i];
+            r.scheduled = n;
+            r.drafts = n.saturating_sub(ahead);
+            *budget -= n;
+            batch.add(r);
+            if r.publish_at <= (r.computed + n).min(r.known) {
+                self.publish(i);
+            }
+            i += 1;
+        }
+        preempted
+    }
+
+    /// Gets blocks for `n` more tokens of the `i`-th running sequence, taking them from the least important one as often
+    /// as needed. `false`: that was the sequence itself. `i` follows the sequence if an earlier one goes.
+    fn make_room(&mut self, i: &mut usize, n: u32, budget: &mut u32, batch: &mut Batch, preempted: &mut u32) -> bool {
+        let upto = self.running[*i].computed + n;
+        while !self.grow(*i, upto) {
+            let victim = self.least_important();
+            let lost = self.running[victim];
+            if victim < *i {
+                // It was already in this step: what it took is given back.
+                *budget += lost.scheduled;
+                batch.take_back(&lost);
+                *i -= 1;
+                self.preempt(victim);
+                *preempted += 1;
+                continue;
+            }
+            self.preempt(victim);
+            *preempted += 1;
+            if victim == *i {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn least_important(&self) -> usize {
+        let last = self.running.len() - 1;
+        match self.config.policy {
+            Policy::Fcfs => last,
+            Policy::Priority => {
+                let rank = |r: &Running| self.queue_place(r.slot);
+                (0..=last).max_by_key(|&i| rank(&self.running[i])).unwrap_or(last)
+            }
+        }
+    }
+
+    /// Takes a running sequence's blocks and puts it back in the queue; it is computed again later, but what was
+    /// generated stays known.
+    fn preempt(&mut self, i: usize) {
+        let r = self.running.remove(i);
+        self.release_blocks(r.slot);
+        let seq = &mut self.sequences[r.slot];
+        seq.known = r.known;
+        seq.last_token = (r.known > r.prompt).then_some(r.last_token);
+        seq.preemptions += 1;
+        seq.place = Place::Waiting;
+        self.counters.preemptions += 1;
+        self.waiting.insert(self.queue_place(r.slot));
+    }
+
+    /// Gives the `i`-th running sequence blocks for `upto` tokens; `false` if there are not enough.
+    fn grow(&mut self, i: usize, upto: u32) -> bool {
+        let r = &self.running[i];
+        let need = (upto - r.capacity).div_ceil(self.config.block_size);
+        if need > self.blocks.free() {
+            return false;
+        }
+        self.take_blocks(r.slot, need);
+        self.running[i].capacity += need * self.config.block_size;
+        true
+    }
+
+    fn take_blocks(&mut self, slot: u32, count: u32) {
+        for _ in 0..count {
+            let (block, evicted) = self.blocks.take().expect("the caller has counted the free blocks");
+            if let Some(hash) = evicted {
+                self.counters.evictions += 1;
+                if self.config.kv_events != KvEvents::Off {
+                    self.log.removed(hash);
+                }
+            }
+            self.sequences[slot].blocks.push(block);
+        }
+    }
+
+    /// The queue's head joins as long as there are places, budget and blocks.
+    fn schedule_waiting(&mut self, start: Time, budget: &mut u32, batch: &mut Batch) {
+        while *budget > 0 && self.running.len() < self.config.max_num_seqs as usize {
+            let Some(slot) = self.waiting.first() else { return };
+            if self.blocked == Some((self.changes, slot)) {
+                return;
+            }
+            let Some(joined) = self.admit(slot, start, *budget) else {
+                return;
+            };
+            self.waiting.pop();
+            *budget -= joined.scheduled;
+            batch.add(&joined);
+            let upto = joined.computed + joined.scheduled;
+            self.running.push(joined);
+            if joined.publish_at <= upto {
+                self.publish(self.running.len() - 1);
+                self.changes += 1;
+            }
+        }
+    }
+
+    /// Finds what is cached of a waiting sequence and gives it blocks for its first chunk; `None` if it must wait on.
+    fn admit(&mut self, slot: u32, start: Time, budget: u32) -> Option<Running> {
+        let size = self.config.block_size;
+        let seq = &self.sequences[slot];
+        // At least the last token is computed, or there would be nothing to sample from.
+        let usable = ((seq.known - 1) / size) as usize;
+        let (mut hits, mut hits_unused) = (0u32, 0u32);
+        for hash in seq.hashes.iter().take(usable) {
+            let Some(block) = self.blocks.find(*hash) else { break };
+            hits += 1;
+            hits_unused += u32::from(!self.blocks.is_used(block));
+        }
+
+        let computed = hits * size;
+        let ahead = seq.known - computed;
+        let longest = self.config.long_prefill_token_threshold.unwrap_or(u32::MAX);
+        let n = ahead.min(longest).min(budget);
+        if !self.config.chunked_prefill && n < ahead {
+            return None;
+        }
+        let first = (computed + n).div_ceil(size) - hits;
+        let whole = seq.known.div_ceil(size) - hits;
+        let must_be_free = if self.config.reserve_full_prompt { whole } else { first };
+        if must_be_free + hits_unused > self.blocks.free() {
+            self.blocked = Some((self.changes, slot));
+            return None;
+        }
+
+        for index in 0..hits as usize {
+            let hash = self.sequences[slot].hashes[index];
+            let block = self.blocks.find(hash).expect("found just now, and nothing was evicted since");
+            self.blocks.share(block);
+            self.sequences[slot].blocks.push(block);
+        }
+        self.take_blocks(slot, first);
+        let seq = &mut self.sequences[slot];
+        seq.place = Place::Running;
+        if seq.scheduled.is_none() {
+            seq.scheduled = Some(start);
+            seq.cached = computed;
+            if self.config.prefix_caching {
+                self.counters.prefix_queries += u64::from(seq.known);
+                self.counters.prefix_hits += u64::from(computed);
+            }
+        }
+        Some(Running {
+            id: seq.id,
+            slot,
+            computed,
+            known: seq.known,
+            scheduled: n,
+            drafts: 0,
+            capacity: (hits + first) * size,
+            publish_at: if self.config.prefix_caching { computed + size } else { u32::MAX },
+            end: seq.end,
+            prompt: seq.prompt,
+            cached: seq.cached,
+            last_token: seq.last_token.unwrap_or(Time::ZERO),
+        })
+    }
+
+    /// Makes the blocks findable that the `i`-th running sequence fills in this step. As in vLLM this happens when the
+    /// step begins: a sequence that joins the same step can already use them.
+    fn publish(&mut self, i: usize) {
+        let size = self.config.block_size;
+        let r = &mut self.running[i];
+        let upto = (r.computed + r.scheduled).min(r.known);
+        let seq = &mut self.sequences[r.slot];
+        while r.publish_at <= upto {
+            let index = (r.publish_at / size) as usize - 1;
+            r.publish_at += size;
+            if index == seq.hashes.len() {
+                let hash = seq.parent(index).child(seq.block_tokens(index, size as usize, &mut self.scratch));
+                seq.hashes.push(hash);
+            }
+            let hash = seq.hashes[index];
+            if !self.blocks.publish(seq.blocks[index], hash) || self.config.kv_events == KvEvents::Off {
+                continue;
+            }
+            let parent = index.checked_sub(1).map(|before| seq.hashes[before]);
+            let tokens = match self.config.kv_events {
+                KvEvents::Tokens => Some(seq.block_tokens(index, size as usize, &mut self.scratch)),
+                _ => None,
+            };
+            self.log.stored(hash, parent, seq.salt, seq.lora, tokens);
+        }
+    }
+}
+
+impl Batch {
+    fn add(&mut self, r: &Running) {
+        if r.scheduled - r.drafts == 1 && r.computed + 1 == r.known {
+            self.decodes += 1;
+            self.decode_tokens += r.scheduled;
+            self.decode_context += u64::from(r.known);
+            return;
+        }
+        self.prefills += 1;
+        self.prefill_tokens += r.scheduled;
+        self.prefill_attention += attention(r);
+    }
+
+    fn take_back(&mut self, r: &Running) {
+        if r.scheduled == 0 {
+            return;
+        }
+        if r.scheduled - r.drafts == 1 && r.computed + 1 == r.known {
+            self.decodes -= 1;
+            self.decode_tokens -= r.scheduled;
+            self.decode_context -= u64::from(r.known);
+            return;
+        }
+        self.prefills -= 1;
+        self.prefill_tokens -= r.scheduled;
+        self.prefill_attention -= attention(r);
+    }
+}
+
+fn attention(r: &Running) -> f64 {
+    f64::from(r.scheduled) * (f64::from(r.scheduled) / 2.0 + f64::from(r.computed))
+}

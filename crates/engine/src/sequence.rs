@@ -1,0 +1,212 @@
+use crate::{Finish, Finished, SeqId, Submit};
+use tailbound_clock::Time;
+use tailbound_kv::BlockHash;
+
+/// What the scheduler touches of a running sequence in every step, apart from the rest so that a step walks memory in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Running {
+    pub id: SeqId,
+    /// Its place in [`Sequences`].
+    pub slot: u32,
+    /// Tokens whose keys and values are in the cache.
+    pub computed: u32,
+    /// Tokens there are: prompt and generated.
+    pub known: u32,
+    /// Tokens being computed in the step in flight, drafts included.
+    pub scheduled: u32,
+    /// Drafts among them.
+    pub drafts: u32,
+    /// Tokens its blocks have room for.
+    pub capacity: u32,
+    /// How many tokens must be computed for its next block to be full; past reach without prefix caching.
+    pub publish_at: u32,
+    /// `known` at which it is done.
+    pub end: u32,
+    pub prompt: u32,
+    pub cached: u32,
+    /// When its last output came out; meaningless before the first.
+    pub last_token: Time,
+}
+
+/// The rest of a living sequence.
+#[derive(Debug)]
+pub(crate) struct Sequence {
+    pub id: SeqId,
+    pub priority: i32,
+    /// Its number in order of arrival.
+    pub arrival: u64,
+    pub queued: Time,
+    pub scheduled: Option<Time>,
+    pub first_token: Option<Time>,
+    /// Up to date only while it waits; see [`Running::last_token`].
+    pub last_token: Option<Time>,
+    /// The prompt, then the answer as far as it was given.
+    pub tokens: Vec<u32>,
+    pub prompt: u32,
+    /// Up to date only while it waits; see [`Running::known`].
+    pub known: u32,
+    pub end: u32,
+    pub finish: Finish,
+    pub salt: Option<u64>,
+    pub lora: Option<u32>,
+    /// Prompt tokens found in the cache when first scheduled.
+    pub cached: u32,
+    pub preemptions: u32,
+    /// Hashes of its full blocks, as far as they were needed.
+    pub hashes: Vec<BlockHash>,
+    /// Its blocks, in order.
+    pub blocks: Vec<u32>,
+    pub place: Place,
+}
+
+/// Where a sequence is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Nowhere,
+    Waiting,
+    Running,
+}
+
+/// The id of the `index`-th generated token of a sequence whose answer was not given: below 2³¹, and the same only for the
+/// same sequence and index (but for chance).
+pub fn invented_token(id: SeqId, index: u32) -> u32 {
+    // The finaliser of splitmix64.
+    let mut z =
+        id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(index).wrapping_mul(0xd1b5_4a32_d192_ed03));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z >> 33) as u32
+}
+
+impl Sequence {
+    fn empty() -> Sequence {
+        Sequence {
+            id: SeqId(0),
+            priority: 0,
+            arrival: 0,
+            queued: Time::ZERO,
+            scheduled: None,
+            first_token: None,
+            last_token: None,
+            tokens: Vec::new(),
+            prompt: 0,
+            known: 0,
+            end: 0,
+            finish: Finish::Length,
+            salt: None,
+            lora: None,
+            cached: 0,
+            preemptions: 0,
+            hashes: Vec::new(),
+            blocks: Vec::new(),
+            place: Place::Nowhere,
+        }
+    }
+
+    /// The chain's hash before block `index`.
+    pub fn parent(&self, index: usize) -> BlockHash {
+        match index.checked_sub(1) {
+            Some(before) => self.hashes[before],
+            None => BlockHash::root(self.salt, self.lora),
+        }
+    }
+
+    /// The tokens of block `index`; `scratch` holds them where they are not known in one piece.
+    pub fn block_tokens<'a>(&'a self, index: usize, block_size: usize, scratch: &'a mut Vec<u32>) -> &'a [u32] {
+        let (from, to) = (index * block_size, (index + 1) * block_size);
+        if let Some(tokens) = self.tokens.get(from..to) {
+            return tokens;
+        }
+        scratch.clear();
+        scratch.extend_from_slice(self.tokens.get(from..).unwrap_or(&[]));
+        let given = from + scratch.len();
+        scratch.extend((given..to).map(|at| invented_token(self.id, at as u32 - self.prompt)));
+        scratch
+    }
+
+    /// Its record, ending in `finish` with `known` tokens.
+    pub fn record(&self, finish: Finish, known: u32, last_token: Option<Time>) -> Finished {
+        Finished {
+            id: self.id,
+            finish,
+            queued: self.queued,
+            scheduled: self.scheduled,
+            first_token: self.first_token,
+            last_token,
+            prompt: self.prompt,
+            cached: self.cached,
+            generated: known - self.prompt,
+            preemptions: self.preemptions,
+        }
+    }
+}
+
+/// The living sequences, in slots that are used again with the memory they hold.
+#[derive(Debug, Default)]
+pub(crate) struct Sequences {
+    slots: Vec<Sequence>,
+    vacant: Vec<u32>,
+}
+
+impl Sequences {
+    /// Takes a request in; `end` is the number of tokens at which it is done.
+    pub fn insert(&mut self, s: &Submit<'_>, arrival: u64, queued: Time, end: u32, finish: Finish) -> u32 {
+        let slot = self.vacant.pop().unwrap_or_else(|| {
+            self.slots.push(Sequence::empty());
+            self.slots.len() as u32 - 1
+        });
+        let seq = &mut self.slots[slot as usize];
+        debug_assert_eq!(seq.place, Place::Nowhere);
+        let prompt = s.prompt.len() as u32;
+        let answer = s.answer.len().min((end - prompt) as usize);
+        seq.tokens.clear();
+        seq.tokens.extend_from_slice(s.prompt);
+        seq.tokens.extend_from_slice(&s.answer[..answer]);
+        seq.hashes.clear();
+        seq.blocks.clear();
+        *seq = Sequence {
+            id: s.id,
+            priority: s.priority,
+            arrival,
+            queued,
+            prompt,
+            known: prompt,
+            end,
+            finish,
+            salt: s.salt,
+            lora: s.lora,
+            place: Place::Waiting,
+            tokens: std::mem::take(&mut seq.tokens),
+            hashes: std::mem::take(&mut seq.hashes),
+            blocks: std::mem::take(&mut seq.blocks),
+            ..Sequence::empty()
+        };
+        slot
+    }
+
+    /// Gives a slot back.
+    pub fn remove(&mut self, slot: u32) {
+        let seq = &mut self[slot];
+        debug_assert!(seq.blocks.is_empty());
+        seq.place = Place::Nowhere;
+        self.vacant.push(slot);
+    }
+
+    /// The living.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &Sequence)> {
+        self.slots.iter().enumerate().filter(|(_, s)| s.place != Place::Nowhere).map(|(i, s)| (i as u32, s))
+    }
+}
+
+impl std::ops::Index<u32> for Sequences {
+    type Output = Sequence;
+    fn index(&self, slot: u32) -> &Sequence {
+        &self.slots[slot as usize]
+    }
+}
+
+impl std::ops::IndexMut<u32> for Sequences {
+    fn index_mut(&mut self, slot: u32) -> &mut Sequence {
+        &mut self.slots[slot as usize]
+    }
+}

@@ -1,0 +1,3 @@
+//! The engine from outside.
+
+mod scheduling;
