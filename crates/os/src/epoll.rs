@@ -1,7 +1,6 @@
 //! Readiness of many sockets at once, with waits exact to the nanosecond the kernel's timers allow.
 //!
 //! Every descriptor is registered once, edge-triggered, for both directions, so that the hot path needs no `epoll_ctl`.
-#![allow(unsafe_code)]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -25,6 +24,8 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be written.
     pub writable: bool,
+    /// The peer will send no more: read until the end.
+    pub closing: bool,
     /// Both directions are gone: the peer reset the connection or closed it entirely.
     pub gone: bool,
 }
@@ -91,6 +92,7 @@ impl Epoll {
             token: event.u64,
             readable: flags & (libc::EPOLLIN | libc::EPOLLRDHUP) != 0,
             writable: flags & libc::EPOLLOUT != 0,
+            closing: flags & libc::EPOLLRDHUP != 0,
             gone: flags & (libc::EPOLLHUP | libc::EPOLLERR) != 0,
         })
     }
@@ -131,21 +133,6 @@ fn timespec(d: Dur) -> libc::timespec {
     libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: (d.ns() % 1_000_000_000) as libc::c_long }
 }
 
-/// Makes this thread's timed waits end on time: the kernel may otherwise add 50 µs to each, to save power.
-pub fn exact_wakeups() -> io::Result<()> {
-    // SAFETY: PR_SET_TIMERSLACK takes one integer and touches no memory.
-    let done = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
-    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// CPU time this thread has used so far, user and system together.
-pub fn thread_cpu() -> Dur {
-    let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `ts` is a valid place for the answer; the clock id is a constant the kernel knows.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut ts) };
-    Dur(ts.tv_sec as u64 * 1_000_000_000 + ts.tv_nsec as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,7 +156,10 @@ mod tests {
             assert_eq!(epoll.wait(Some(Dur::ZERO)).unwrap(), 0);
             b.write_all(b"x").unwrap();
             assert_eq!(epoll.wait(None).unwrap(), 1);
-            assert_eq!(epoll.ready(0), Some(Ready { token: 7, readable: true, writable: false, gone: false }));
+            assert_eq!(
+                epoll.ready(0),
+                Some(Ready { token: 7, readable: true, writable: false, closing: false, gone: false })
+            );
             assert_eq!(epoll.ready(1), None);
         }
     }

@@ -1,5 +1,4 @@
 //! Listening sockets with a backlog that survives ten thousand clients connecting at once.
-#![allow(unsafe_code)]
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
