@@ -1,0 +1,15 @@
+//! MLPerf, exactly: LoadGen's scenarios and verdict, and the Endpoints curve.
+//!
+//! MLPerf is the field's referee, and the load generator decides whether a run counted. Everything here is a pure
+//! function of settings and moments: random streams, schedules, early stopping, the decision and the logs agree bit for
+//! bit with the official programs, and an improved mode says what those leave out.
+
+pub mod dist;
+pub mod early_stopping;
+pub mod effective;
+pub mod rng;
+pub mod schedule;
+pub mod settings;
+
+pub use effective::{Effective, Impossible};
+pub use settings::{Library, Mode, Scenario, Settings};
