@@ -1,3 +1,12 @@
+//! Step-time laws: how long a replica takes for a batch.
+
+mod aic;
+mod table;
+
+pub use aic::Aic;
+pub use table::{Curve, Grid, Table};
+
+use std::sync::Arc;
 use tailbound_clock::Dur;
 
 /// What a step computes: all a law may look at.
@@ -27,6 +36,10 @@ pub enum Law {
         /// Every new prompt token.
         per_prefill_token: Dur,
     },
+    /// The closed form fitted to measured kernels.
+    Aic(Aic),
+    /// Measured layers, interpolated.
+    Table(Arc<Table>),
 }
 
 impl Law {
@@ -34,11 +47,17 @@ impl Law {
     pub fn duration(&self, batch: &Batch) -> Dur {
         let dur = match self {
             Law::Constant { step, per_prefill_token } => *step + *per_prefill_token * u64::from(batch.prefill_tokens),
+            Law::Aic(law) => Dur::from_ms_f64(law.ms(batch)),
+            Law::Table(law) => Dur::from_ms_f64(law.ms(batch)),
         };
         dur.max(Dur::from_ns(1))
     }
 
     pub(crate) fn validate(&self) -> Result<(), &'static str> {
-        Ok(())
+        match self {
+            Law::Constant { .. } => Ok(()),
+            Law::Aic(law) => law.validate(),
+            Law::Table(law) => law.validate(),
+        }
     }
 }
