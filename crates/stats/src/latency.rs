@@ -1,0 +1,257 @@
+use crate::Dist;
+use crate::request::{decode_ns, departure, first_chunk_tokens, output_tokens, tpot_ns, tpot_vllm_ns};
+use std::sync::Arc;
+use tailbound_clock::Dur;
+use tailbound_record::{Moment, Row};
+
+/// Every latency this crate takes. Formulas: `tailbound_report::explain`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// First token − first byte written.
+    Ttft,
+    /// First token − scheduled arrival.
+    TtftScheduled,
+    /// First visible token − first byte written.
+    Ttfo,
+    /// (last token − first token) / (n − k₁).
+    Tpot,
+    /// (last token − first token) / (n − 1).
+    TpotVllm,
+    /// (last token − first token) / n.
+    TpotOverN,
+    /// (last token − first byte written) / n; also called NTPOT.
+    TpotInclTtft,
+    /// Gaps between events, shared out over the tokens each event carried.
+    Itl,
+    /// Gaps between events: what vLLM calls ITL.
+    Icl,
+    /// Last token − first byte written.
+    E2e,
+    /// Last token − scheduled arrival.
+    E2eScheduled,
+    /// End of the stream − first byte written.
+    StreamEnd,
+    /// Connecting, TLS included, for requests that opened a connection.
+    Connect,
+    /// Release − scheduled arrival: the wait for a place under the cap.
+    ClientQueue,
+    /// Departure − release: how late this client was.
+    Lateness,
+}
+
+impl Metric {
+    /// Every one.
+    pub const ALL: [Metric; 15] = {
+        use Metric::*;
+        [
+            Ttft,
+            TtftScheduled,
+            Ttfo,
+            Tpot,
+            TpotVllm,
+            TpotOverN,
+            TpotInclTtft,
+            Itl,
+            Icl,
+            E2e,
+            E2eScheduled,
+            StreamEnd,
+            Connect,
+            ClientQueue,
+            Lateness,
+        ]
+    };
+
+    /// Its name in files and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Ttft => "ttft",
+            Metric::TtftScheduled => "ttft_scheduled",
+            Metric::Ttfo => "ttfo",
+            Metric::Tpot => "tpot",
+            Metric::TpotVllm => "tpot_vllm",
+            Metric::TpotOverN => "tpot_over_n",
+            Metric::TpotInclTtft => "tpot_incl_ttft",
+            Metric::Itl => "itl",
+            Metric::Icl => "icl",
+            Metric::E2e => "e2e",
+            Metric::E2eScheduled => "e2e_scheduled",
+            Metric::StreamEnd => "stream_end",
+            Metric::Connect => "connect",
+            Metric::ClientQueue => "client_queue",
+            Metric::Lateness => "lateness",
+        }
+    }
+}
+
+/// The latency distributions, in nanoseconds, of completed requests (the last three: of every request that got so far).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Latencies {
+    /// [`Metric::Ttft`].
+    pub ttft: Dist,
+    /// [`Metric::TtftScheduled`].
+    pub ttft_scheduled: Dist,
+    /// [`Metric::Ttfo`].
+    pub ttfo: Dist,
+    /// [`Metric::Tpot`].
+    pub tpot: Dist,
+    /// [`Metric::TpotVllm`].
+    pub tpot_vllm: Dist,
+    /// [`Metric::TpotOverN`].
+    pub tpot_over_n: Dist,
+    /// [`Metric::TpotInclTtft`].
+    pub tpot_incl_ttft: Dist,
+    /// [`Metric::Itl`]; the same sample as `icl` where no event carried more than one token.
+    pub itl: Arc<Dist>,
+    /// [`Metric::Icl`].
+    pub icl: Arc<Dist>,
+    /// [`Metric::E2e`].
+    pub e2e: Dist,
+    /// [`Metric::E2eScheduled`].
+    pub e2e_scheduled: Dist,
+    /// [`Metric::StreamEnd`].
+    pub stream_end: Dist,
+    /// [`Metric::Connect`].
+    pub connect: Dist,
+    /// [`Metric::ClientQueue`].
+    pub client_queue: Dist,
+    /// [`Metric::Lateness`].
+    pub lateness: Dist,
+    /// Tokens per second that each user saw: 1 / TPOT. Not a duration.
+    pub interactivity: Dist,
+}
+
+impl Latencies {
+    /// The distribution of a metric.
+    pub fn get(&self, metric: Metric) -> &Dist {
+        match metric {
+            Metric::Ttft => &self.ttft,
+            Metric::TtftScheduled => &self.ttft_scheduled,
+            Metric::Ttfo => &self.ttfo,
+            Metric::Tpot => &self.tpot,
+            Metric::TpotVllm => &self.tpot_vllm,
+            Metric::TpotOverN => &self.tpot_over_n,
+            Metric::TpotInclTtft => &self.tpot_incl_ttft,
+            Metric::Itl => &self.itl,
+            Metric::Icl => &self.icl,
+            Metric::E2e => &self.e2e,
+            Metric::E2eScheduled => &self.e2e_scheduled,
+            Metric::StreamEnd => &self.stream_end,
+            Metric::Connect => &self.connect,
+            Metric::ClientQueue => &self.client_queue,
+            Metric::Lateness => &self.lateness,
+        }
+    }
+
+    pub(crate) fn of(rows: &[Row]) -> Latencies {
+        let mut s = Samples::default();
+        for row in rows {
+            s.client_side(row);
+            if row.ok() {
+                s.answer(row);
+                s.gaps(row);
+            }
+        }
+        s.finish()
+    }
+}
+
+#[derive(Default)]
+struct Samples {
+    ttft: Vec<f64>,
+    ttft_scheduled: Vec<f64>,
+    ttfo: Vec<f64>,
+    tpot: Vec<f64>,
+    tpot_vllm: Vec<f64>,
+    tpot_over_n: Vec<f64>,
+    tpot_incl_ttft: Vec<f64>,
+    itl: Vec<f64>,
+    icl: Vec<f64>,
+    any_bundle: bool,
+    e2e: Vec<f64>,
+    e2e_scheduled: Vec<f64>,
+    stream_end: Vec<f64>,
+    connect: Vec<f64>,
+    client_queue: Vec<f64>,
+    lateness: Vec<f64>,
+    interactivity: Vec<f64>,
+}
+
+impl Samples {
+    fn client_side(&mut self, row: &Row) {
+        let connected = row.at.between(Moment::ConnectStart, Moment::TlsDone);
+        push(&mut self.connect, connected.or_else(|| row.at.between(Moment::ConnectStart, Moment::Connected)));
+        push(&mut self.client_queue, row.at.between(Moment::Scheduled, Moment::Released));
+        let due = row.at.get(Moment::Released).or(row.at.get(Moment::Scheduled));
+        push(&mut self.lateness, departure(row).zip(due).map(|(left, due)| left.since(due)));
+    }
+
+    fn answer(&mut self, row: &Row) {
+        push(&mut self.ttft, row.ttft());
+        push(&mut self.ttft_scheduled, row.ttft_scheduled());
+        push(&mut self.ttfo, row.at.between(Moment::WriteStart, Moment::FirstVisible));
+        push(&mut self.e2e, row.e2e());
+        push(&mut self.e2e_scheduled, row.e2e_scheduled());
+        push(&mut self.stream_end, row.at.between(Moment::WriteStart, Moment::StreamEnd));
+
+        let (n, _) = output_tokens(row);
+        if let Some(tpot) = tpot_ns(row) {
+            self.tpot.push(tpot);
+            if tpot > 0.0 {
+                self.interactivity.push(1e9 / tpot);
+            }
+        }
+        self.tpot_vllm.extend(tpot_vllm_ns(row));
+        if n == 0 {
+            return;
+        }
+        self.tpot_over_n.extend(decode_ns(row).filter(|_| n > first_chunk_tokens(row, n)).map(|d| d / f64::from(n)));
+        self.tpot_incl_ttft.extend(row.e2e().map(|d| d.ns() as f64 / f64::from(n)));
+    }
+
+    fn gaps(&mut self, row: &Row) {
+        let events = row.chunks.as_slice();
+        self.icl.extend(row.chunks.gaps().map(|gap| gap.ns() as f64));
+        // Nothing bundled so far means `itl` would repeat `icl`: it is filled only once a bundle turns up.
+        if !self.any_bundle {
+            if events.iter().skip(1).all(|e| e.tokens <= 1) {
+                return;
+            }
+            self.any_bundle = true;
+            let before = self.icl.len() - (events.len() - 1);
+            self.itl.extend_from_slice(&self.icl[..before]);
+        }
+        for pair in events.windows(2) {
+            let tokens = pair[1].tokens.max(1);
+            let gap = pair[1].at.since(pair[0].at).ns() as f64 / f64::from(tokens);
+            self.itl.extend(std::iter::repeat_n(gap, usize::from(tokens)));
+        }
+    }
+
+    fn finish(self) -> Latencies {
+        let icl = Arc::new(Dist::new(self.icl));
+        let itl = if self.any_bundle { Arc::new(Dist::new(self.itl)) } else { icl.clone() };
+        Latencies {
+            ttft: Dist::new(self.ttft),
+            ttft_scheduled: Dist::new(self.ttft_scheduled),
+            ttfo: Dist::new(self.ttfo),
+            tpot: Dist::new(self.tpot),
+            tpot_vllm: Dist::new(self.tpot_vllm),
+            tpot_over_n: Dist::new(self.tpot_over_n),
+            tpot_incl_ttft: Dist::new(self.tpot_incl_ttft),
+            itl,
+            icl,
+            e2e: Dist::new(self.e2e),
+            e2e_scheduled: Dist::new(self.e2e_scheduled),
+            stream_end: Dist::new(self.stream_end),
+            connect: Dist::new(self.connect),
+            client_queue: Dist::new(self.client_queue),
+            lateness: Dist::new(self.lateness),
+            interactivity: Dist::new(self.interactivity),
+        }
+    }
+}
+
+fn push(into: &mut Vec<f64>, length: Option<Dur>) {
+    into.extend(length.map(|d| d.ns() as f64));
+}
