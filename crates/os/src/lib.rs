@@ -6,9 +6,7 @@
 #![allow(unsafe_code)] // the home of it; everywhere else it is denied
 
 pub mod clock;
-pub mod epoll;
 pub mod limits;
-pub mod listen;
 pub mod poll;
 mod probe;
 pub mod sched;
