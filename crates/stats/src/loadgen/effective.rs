@@ -29,7 +29,9 @@ pub struct Effective {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Impossible {
     /// A rate of zero or below, not a number, or without end.
-    #[error("{field} is {value}: a rate must be a finite number above zero (set {field} to the queries per second to ask for)")]
+    #[error(
+        "{field} is {value}: a rate must be a finite number above zero (set {field} to the queries per second to ask for)"
+    )]
     Rate {
         /// LoadGen's field.
         field: &'static str,
@@ -73,7 +75,9 @@ pub enum Impossible {
     #[error("multi_stream_samples_per_query is 0: a query needs at least one sample")]
     NoSamples,
     /// More queries than can be planned.
-    #[error("these settings ask for about {queries:.3e} samples in one run, more than {limit:.0e}: lower the rate, the duration or min_query_count")]
+    #[error(
+        "these settings ask for about {queries:.3e} samples in one run, more than {limit:.0e}: lower the rate, the duration or min_query_count"
+    )]
     TooMany {
         /// The estimate.
         queries: f64,

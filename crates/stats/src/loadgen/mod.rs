@@ -4,12 +4,23 @@
 //! function of settings and moments: random streams, schedules, early stopping, the decision and the logs agree bit for
 //! bit with the official programs, and an improved mode says what those leave out.
 
+pub mod detail;
+mod detail_result;
 pub mod dist;
 pub mod early_stopping;
 pub mod effective;
+pub mod log;
+mod number;
+mod origin;
 pub mod rng;
+pub mod samples;
 pub mod schedule;
+pub mod score;
 pub mod settings;
+pub mod spread;
+pub mod stopping;
+pub mod summary;
+pub mod tokens;
 
 pub use effective::{Effective, Impossible};
 pub use settings::{Library, Mode, Scenario, Settings};

@@ -17,8 +17,7 @@ pub enum Scenario {
 
 impl Scenario {
     /// All four, in LoadGen's order.
-    pub const ALL: [Scenario; 4] =
-        [Scenario::SingleStream, Scenario::MultiStream, Scenario::Server, Scenario::Offline];
+    pub const ALL: [Scenario; 4] = [Scenario::SingleStream, Scenario::MultiStream, Scenario::Server, Scenario::Offline];
 
     /// The name as logs and configuration files spell it.
     pub fn name(self) -> &'static str {

@@ -1,6 +1,10 @@
 //! LoadGen and MLPerf Endpoints against what the official programs wrote.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 #[path = "loadgen_data.rs"]
 mod data;
+#[path = "loadgen_runs.rs"]
+mod runs;
 #[path = "loadgen_schedules.rs"]
 mod schedules;

@@ -34,10 +34,8 @@ fn sample_indices_are_loadgens() {
     for v in vectors.as_array().unwrap() {
         let mut settings: Settings = serde_json::from_value(v["settings"].clone()).unwrap();
         settings.scenario = Scenario::named(v["scenario"].as_str().unwrap()).unwrap();
-        let library = Library {
-            total: v["qsl_total"].as_u64().unwrap(),
-            performance: v["qsl_performance"].as_u64().unwrap(),
-        };
+        let library =
+            Library { total: v["qsl_total"].as_u64().unwrap(), performance: v["qsl_performance"].as_u64().unwrap() };
         let e = Effective::of(&settings, library);
         let set = &schedule::loadable_sets(&e, library, Phase::Performance, SetChoice::FirstN)[0];
         let made = schedule::generate(&e, set, Phase::Performance, &mut Sequence::default());
