@@ -5,6 +5,7 @@
 //! here and nowhere else.
 
 mod api;
+pub mod body;
 mod complaint;
 mod decode;
 mod json;

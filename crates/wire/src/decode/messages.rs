@@ -59,10 +59,10 @@ impl<'a> Block<'a> {
         thought.iter().for_each(|thought| thought.push_to(&mut texts.reasoning));
         name.iter().for_each(|name| name.push_to(&mut texts.tools));
         arguments.iter().for_each(|arguments| arguments.push_to(&mut texts.tools));
-        if let (true, Field::Other(input)) = (is_tool, self.input) {
-            if input != b"{}" {
-                texts.tools.push_str(&String::from_utf8_lossy(input));
-            }
+        if let (true, Field::Other(input)) = (is_tool, self.input)
+            && input != b"{}"
+        {
+            texts.tools.push_str(&String::from_utf8_lossy(input));
         }
     }
 }
