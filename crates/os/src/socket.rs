@@ -179,6 +179,16 @@ pub fn from_std(stream: TcpStream) -> io::Result<Socket> {
     Ok(Socket { fd })
 }
 
+/// Sets how many connections may wait to be accepted (the kernel caps it at `net.core.somaxconn`); std's own is 128, which ten
+/// thousand simultaneous connects overrun, and a lost SYN costs a second.
+///
+/// # Errors
+/// What the operating system says.
+pub fn widen_backlog(listener: &TcpListener, waiting: u16) -> io::Result<()> {
+    // SAFETY: no pointers; listening again on a listening socket changes its backlog.
+    check(unsafe { libc::listen(listener.as_raw_fd(), i32::from(waiting)) }).map(drop)
+}
+
 /// Room for one `SCM_TIMESTAMPNS` message, aligned as a cmsghdr must be.
 #[repr(C, align(8))]
 struct Control([u8; 64]);
