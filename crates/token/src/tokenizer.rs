@@ -88,6 +88,11 @@ impl Tokenizer {
         self.inner.token_to_id(token)
     }
 
+    /// The vocabulary's own spelling of an id (`Ġthe`, `▁the`).
+    pub fn token(&self, id: u32) -> Option<String> {
+        self.inner.id_to_token(id)
+    }
+
     /// Where it came from.
     pub fn path(&self) -> &Path {
         &self.path
