@@ -30,7 +30,7 @@ pub use facts::{Objective, ObjectiveMetric, Objectives, ParseObjectiveError, Ram
 pub use failures::FailureGroup;
 pub use goodput::{Goodput, MetricAttainment};
 pub use latency::{Latencies, Metric};
-pub use lengths::{Lengths, TokenSource, Tokens};
+pub use lengths::{Lengths, Pair, TokenSource, Tokens};
 pub use request::{departure, output_tokens, tpot_ns};
 pub use steady::Steady;
 pub use summary::{Coalesced, RequestCounts, StampMix, Summary, Throughput, summarize};
