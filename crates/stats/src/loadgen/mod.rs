@@ -4,6 +4,10 @@
 //! function of settings and moments: random streams, schedules, early stopping, the decision and the logs agree bit for
 //! bit with the official programs, and an improved mode says what those leave out.
 
+pub mod accuracy;
+pub mod benchmarks;
+pub mod conf;
+mod conf_apply;
 pub mod detail;
 mod detail_result;
 pub mod dist;
@@ -22,5 +26,6 @@ pub mod stopping;
 pub mod summary;
 pub mod tokens;
 
+pub use conf_apply::Source;
 pub use effective::{Effective, Impossible};
 pub use settings::{Library, Mode, Scenario, Settings};

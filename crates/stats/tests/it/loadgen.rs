@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "loadgen_conf.rs"]
+mod conf;
 #[path = "loadgen_data.rs"]
 mod data;
 #[path = "loadgen_runs.rs"]
