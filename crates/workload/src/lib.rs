@@ -5,6 +5,7 @@
 //! reads no clock, so the live client and the simulation drive the same machine.
 
 mod arrivals;
+mod check;
 mod load;
 mod plan;
 mod spec;

@@ -1,4 +1,4 @@
-use crate::{IntentId, Law, Normalize, spec::ENDLESS};
+use crate::{IntentId, Law, Normalize, check::ENDLESS};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use sha2::{Digest, Sha256};
 use std::fmt;
