@@ -6,6 +6,7 @@
 
 mod api;
 pub mod body;
+pub mod cases;
 mod complaint;
 mod decode;
 mod json;

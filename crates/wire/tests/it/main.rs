@@ -1,0 +1,6 @@
+//! What the bytes mean, against captured engines, the conformance suite and slower readers of the same bytes.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests are tests")]
+
+mod bodies;
+mod captures;
+mod truth_table;
