@@ -1,0 +1,256 @@
+//! From a ready socket to moments and rows. Nothing stands between a read and its consumer: what a read brought is parsed, and
+//! stamped with that read's time, before the next read is made.
+
+use super::Lane;
+use crate::conn::{Conn, State};
+use crate::h1::Cut;
+use crate::job::{Job, io_failure};
+use crate::log::RunLog;
+use std::io;
+use tailbound_clock::Time;
+use tailbound_os::poll::Ready;
+use tailbound_os::{Stamped, clock};
+use tailbound_record::{Blame, Cause, Moment};
+use tailbound_wire::Eof;
+
+impl Lane<'_> {
+    pub(super) fn ready(&mut self, ready: Ready) {
+        let (slot, generation) = (ready.token as u32, (ready.token >> 32) as u32);
+        let found = &self.slots[slot as usize];
+        let Some(conn) = found.conn.as_ref().filter(|_| found.generation == generation) else { return };
+        match conn.state {
+            State::Connecting => {
+                if ready.writable || ready.gone {
+                    self.connected(slot);
+                }
+            }
+            State::Handshake => self.shake_hands(slot, ready),
+            State::Idle => self.look_at_idle(slot, ready),
+            State::Busy => {
+                if ready.writable {
+                    self.go_on_writing(slot);
+                }
+                if ready.readable || ready.closed {
+                    self.read(slot, ready.closed);
+                }
+            }
+        }
+    }
+
+    /// Reads what is there for a request in flight; `to_the_end` if the peer is known to have closed.
+    pub(super) fn read(&mut self, slot: u32, to_the_end: bool) {
+        loop {
+            let Some(conn) = self.slots[slot as usize].conn.as_mut().filter(|conn| conn.state == State::Busy) else {
+                return;
+            };
+            let got = conn.socket.receive(&mut self.buf);
+            self.now = clock::now();
+            let stamped = match got {
+                Ok(None) => return,
+                Ok(Some(Stamped { len: 0, .. })) => return self.ended_by_peer(slot),
+                Ok(Some(stamped)) => stamped,
+                Err(e) => return self.broken(slot, &e),
+            };
+            let Some(at) = self.stamp(slot, stamped) else { return };
+            let Some(conn) = self.slots[slot as usize].conn.as_mut() else { return };
+            let Some(complete) = take_bytes(conn, &self.buf[..stamped.len], &mut self.plain, at) else { return };
+            match complete {
+                Ok(false) => {}
+                Ok(true) => return self.complete(slot, at),
+                Err(Trouble::Http(what)) => return self.spoiled(slot, what),
+                Err(Trouble::Tls(e)) => return self.broken(slot, &e),
+            }
+            if stamped.len < self.buf.len() && !to_the_end {
+                return; // new bytes raise a new edge
+            }
+        }
+    }
+
+    /// The monotonic moment of a read.
+    fn stamp(&mut self, slot: u32, stamped: Stamped) -> Option<Time> {
+        let job = self.slots[slot as usize].conn.as_mut()?.job.as_mut()?;
+        let mapped = stamped.wall_ns.and_then(|wall| self.stamps.map(wall, job.last, self.now));
+        Some(match mapped {
+            Some(at) => {
+                RunLog::count_delay(&mut self.book.read_delay, self.now.since(at));
+                at
+            }
+            None => {
+                job.unstamped += 1;
+                self.book.unstamped += 1;
+                self.now
+            }
+        })
+    }
+
+    /// The response is whole.
+    fn complete(&mut self, slot: u32, at: Time) {
+        let Some(conn) = &mut self.slots[slot as usize].conn else { return };
+        let Some(job) = conn.job.take() else { return };
+        conn.served += 1;
+        let reusable = conn.http.keep_alive()
+            && job.get(Moment::Written).is_some()
+            && conn.tls.as_ref().is_none_or(|tls| !tls.wants_write());
+        if reusable {
+            self.usable(slot);
+        } else {
+            self.remove(slot);
+        }
+        let id = job.id;
+        let row = job.finish(Eof::Clean, at);
+        self.deliver(id, row);
+    }
+
+    /// The peer closed its side while a request was in flight.
+    fn ended_by_peer(&mut self, slot: u32) {
+        let Some(conn) = &mut self.slots[slot as usize].conn else { return };
+        let delimited = conn.http.until_close();
+        let mut cut = conn.http.close();
+        if cut == Cut::End && delimited && !said_goodbye(conn) {
+            cut = Cut::Broken;
+        }
+        match cut {
+            Cut::Nothing => self.lost(slot, None),
+            Cut::End => self.finish(slot, Eof::Clean),
+            Cut::Broken => self.finish(slot, Eof::Reset),
+        }
+    }
+
+    /// The connection broke while a request was in flight.
+    pub(super) fn broken(&mut self, slot: u32, e: &io::Error) {
+        let Some(conn) = self.slots[slot as usize].conn.as_ref().filter(|conn| conn.state == State::Busy) else {
+            return;
+        };
+        let Some(job) = &conn.job else { return };
+        if job.unanswered() {
+            return self.lost(slot, Some(e));
+        }
+        self.finish(slot, Eof::Reset);
+    }
+
+    fn finish(&mut self, slot: u32, eof: Eof) {
+        let Some(mut conn) = self.remove(slot) else { return };
+        let Some(job) = conn.job.take() else { return };
+        let id = job.id;
+        let row = job.finish(eof, clock::now());
+        self.deliver(id, row);
+    }
+
+    /// Not a byte of an answer came. On a connection that had been idle the server most likely hung up before it saw the
+    /// request: then, and only once, it is sent again on a fresh one, and counted.
+    fn lost(&mut self, slot: u32, e: Option<&io::Error>) {
+        let Some(mut conn) = self.remove(slot) else { return };
+        let Some(mut job) = conn.job.take() else { return };
+        let was_idle = job.get(Moment::ConnectStart).is_none();
+        if was_idle && job.retries() == 0 {
+            self.book.retries += 1;
+            job.retry();
+            return self.dial(Some(job), 0);
+        }
+        let address = self.shared.addresses[conn.address];
+        let (blame, cause, detail) = match e {
+            None => (Blame::Network, Cause::Reset, format!("{address} closed the connection without an answer")),
+            Some(e) => io_failure(e, "talk to", Some(address)),
+        };
+        let id = job.id;
+        let row = job.fail(blame, cause, detail, None, clock::now());
+        self.deliver(id, row);
+    }
+
+    /// The bytes break HTTP.
+    fn spoiled(&mut self, slot: u32, what: String) {
+        let Some(mut conn) = self.remove(slot) else { return };
+        let Some(job) = conn.job.take() else { return };
+        conn.socket.abort();
+        let id = job.id;
+        let row = job.fail(Blame::Server, Cause::Protocol, what, None, clock::now());
+        self.deliver(id, row);
+    }
+
+    fn shake_hands(&mut self, slot: u32, ready: Ready) {
+        loop {
+            let Some(conn) = &mut self.slots[slot as usize].conn else { return };
+            if let Err(e) = conn.flush() {
+                return self.tls_failed(slot, &e);
+            }
+            let Some(tls) = conn.tls.as_mut() else { return };
+            if !tls.is_handshaking() {
+                conn.tls_done = clock::now();
+                if let Some(job) = &mut conn.job {
+                    job.set(Moment::TlsDone, conn.tls_done);
+                }
+                return self.usable(slot);
+            }
+            let received = match conn.socket.receive(&mut self.buf) {
+                Ok(None) => return,
+                Ok(Some(Stamped { len: 0, .. })) => Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(Some(stamped)) => Conn::decrypt(tls, &self.buf[..stamped.len], &mut self.plain, |_| true),
+                Err(e) => Err(e),
+            };
+            if let Err(e) = received {
+                let _ = conn.flush(); // the alert that says why
+                return self.tls_failed(slot, &e);
+            }
+            let _ = ready;
+        }
+    }
+
+    /// Something happened on a connection that nobody uses: TLS housekeeping, or its end.
+    fn look_at_idle(&mut self, slot: u32, ready: Ready) {
+        if !ready.readable && !ready.closed {
+            return;
+        }
+        loop {
+            let Some(conn) = &mut self.slots[slot as usize].conn else { return };
+            let mut plain_came = conn.tls.is_none();
+            let fine = match (conn.socket.receive(&mut self.buf), conn.tls.as_mut()) {
+                (Ok(None), _) => return,
+                (Ok(Some(Stamped { len, .. })), Some(tls)) if len > 0 => {
+                    Conn::decrypt(tls, &self.buf[..len], &mut self.plain, |_| {
+                        plain_came = true;
+                        true
+                    })
+                    .is_ok()
+                        && conn.flush().is_ok()
+                }
+                _ => false,
+            };
+            if !fine || plain_came {
+                self.remove(slot);
+                return;
+            }
+        }
+    }
+}
+
+enum Trouble {
+    Http(String),
+    Tls(io::Error),
+}
+
+/// Gives a read's bytes to the request in flight, through TLS where there is any. `None`: there is no request.
+fn take_bytes(conn: &mut Conn, bytes: &[u8], plain: &mut [u8], at: Time) -> Option<Result<bool, Trouble>> {
+    let Conn { http, tls, job, .. } = conn;
+    let job: &mut Job = job.as_mut()?;
+    let Some(tls) = tls else {
+        return Some(job.read(http, bytes, at).map_err(|bad| Trouble::Http(bad.0)));
+    };
+    job.count_read(at);
+    let mut outcome = Ok(false);
+    let decrypted = Conn::decrypt(tls, bytes, plain, |plain| {
+        outcome = job.go_on(http, plain, at).map_err(|bad| Trouble::Http(bad.0));
+        !matches!(outcome, Ok(false))
+    });
+    Some(match decrypted {
+        Err(e) => Err(Trouble::Tls(e)),
+        Ok(()) => outcome,
+    })
+}
+
+/// Whether the peer ended the TLS stream in good order; without that, its end may be an attacker's.
+fn said_goodbye(conn: &mut Conn) -> bool {
+    match &mut conn.tls {
+        None => true,
+        Some(tls) => tls.process_new_packets().is_ok_and(|state| state.peer_has_closed()),
+    }
+}
