@@ -1,6 +1,6 @@
 //! From requested to effective settings, and what is wrong with them.
 
-use super::settings::{Library, Scenario, Settings};
+use super::settings::{Library, Mode, Scenario, Settings};
 
 /// LoadGen's `TestSettingsInternal`.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,6 +74,9 @@ pub enum Impossible {
     /// A query of no samples.
     #[error("multi_stream_samples_per_query is 0: a query needs at least one sample")]
     NoSamples,
+    /// A peak search outside Server.
+    #[error("FindPeakPerformance searches the Server scenario alone: set the scenario to Server, or another mode")]
+    PeakScenario,
     /// More queries than can be planned.
     #[error(
         "these settings ask for about {queries:.3e} samples in one run, more than {limit:.0e}: lower the rate, the duration or min_query_count"
@@ -167,7 +170,7 @@ impl Effective {
         let r = &self.requested;
         let mut found = Vec::new();
         let rate = |field, value: f64, found: &mut Vec<Impossible>| {
-            if !(value >= 0.0 && value.is_finite()) {
+            if !(value >= 0.0 && value.is_finite()) || value.is_sign_negative() {
                 found.push(Impossible::Rate { field, value });
             }
         };
@@ -187,11 +190,9 @@ impl Effective {
                 }
             }
             Scenario::Server => {
-                rate("server_target_qps", r.server_target_qps, &mut found);
-                if r.server_target_qps == 0.0 {
-                    // An arrival every infinity: LoadGen never returns.
-                    found.push(Impossible::Rate { field: "server_target_qps", value: 0.0 });
-                }
+                // At a rate of zero the next arrival never comes, and LoadGen never returns.
+                let value = if r.server_target_qps == 0.0 { -0.0 } else { r.server_target_qps };
+                rate("server_target_qps", value, &mut found);
             }
             Scenario::Offline => rate("offline_expected_qps", r.offline_expected_qps, &mut found),
         }
@@ -214,12 +215,15 @@ impl Effective {
         if r.performance_issue_unique && r.performance_issue_same {
             found.push(Impossible::UniqueAndSame);
         }
+        if r.mode == Mode::FindPeakPerformance && r.scenario != Scenario::Server {
+            found.push(Impossible::PeakScenario);
+        }
         self.complain_of_size(&mut found);
         found
     }
 
     fn complain_of_size(&self, found: &mut Vec<Impossible>) {
-        let by_duration = 2.0 * self.target_duration_ms as f64 / 1e3 * self.target_qps;
+        let by_duration = 2.0 * self.target_duration_ms as f64 / 1e3 * self.target_qps.min(1e12);
         let queries = by_duration.max(self.min_query_count as f64) * self.samples_per_query as f64;
         if queries > MOST_SAMPLES {
             found.push(Impossible::TooMany { queries, limit: MOST_SAMPLES });

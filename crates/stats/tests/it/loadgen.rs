@@ -6,7 +6,11 @@
 mod conf;
 #[path = "loadgen_data.rs"]
 mod data;
+#[path = "loadgen_drive.rs"]
+mod drive;
 #[path = "loadgen_runs.rs"]
 mod runs;
+#[path = "loadgen_scenario.rs"]
+mod scenario;
 #[path = "loadgen_schedules.rs"]
 mod schedules;
