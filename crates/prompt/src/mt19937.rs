@@ -120,3 +120,59 @@ impl Mt19937 {
         items
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `random.seed(seed); l = list(range(20)); random.shuffle(l)` in CPython.
+    #[test]
+    fn shuffles_as_python() {
+        #[rustfmt::skip]
+        let expected: [(u64, [u32; 20]); 5] = [
+            (0, [10, 18, 16, 14, 0, 17, 11, 2, 3, 9, 5, 7, 4, 19, 6, 15, 8, 1, 13, 12]),
+            (1, [11, 5, 17, 19, 9, 0, 16, 1, 15, 6, 10, 13, 14, 12, 7, 3, 8, 2, 18, 4]),
+            (42, [19, 5, 14, 4, 9, 13, 15, 18, 6, 12, 17, 10, 1, 11, 2, 16, 7, 8, 0, 3]),
+            (4294967301, [16, 13, 8, 4, 1, 6, 18, 17, 3, 19, 7, 14, 12, 2, 10, 11, 0, 9, 15, 5]),
+            (123456789012, [11, 17, 16, 5, 18, 15, 1, 10, 9, 6, 14, 7, 19, 2, 3, 13, 4, 8, 0, 12]),
+        ];
+        for (seed, want) in expected {
+            let mut list: Vec<u32> = (0..20).collect();
+            Mt19937::python(seed).python_shuffle(&mut list);
+            assert_eq!(list, want, "seed {seed}");
+        }
+    }
+
+    /// `random.seed(0); l = list(range(1000)); random.shuffle(l)`: past the first refill.
+    #[test]
+    fn shuffles_a_thousand_as_python() {
+        let mut list: Vec<u64> = (0..1000).collect();
+        Mt19937::python(0).python_shuffle(&mut list);
+        assert_eq!((1..).zip(&list).map(|(i, x)| i * x).sum::<u64>(), 251_792_070);
+    }
+
+    /// `random.seed(0); [random.choice(range(7)) for _ in range(12)]`, and four `getrandbits(32)` of seed 42.
+    #[test]
+    fn draws_as_python() {
+        let mut mt = Mt19937::python(0);
+        let drawn: Vec<u32> = (0..12).map(|_| mt.python_below(7)).collect();
+        assert_eq!(drawn, [6, 3, 6, 3, 0, 2, 4, 3, 3, 6, 6, 2]);
+        let mut mt = Mt19937::python(42);
+        assert_eq!([mt.u32(), mt.u32(), mt.u32(), mt.u32()], [2746317213, 478163327, 107420369, 3184935163]);
+    }
+
+    /// `RandomState(seed).choice(17, size=9, replace=False)` and `.choice(n, size=12, replace=True)` in numpy.
+    #[test]
+    fn draws_as_numpys_random_state() {
+        let permuted = |seed| Mt19937::numpy(seed).numpy_permutation(17)[..9].to_vec();
+        assert_eq!(permuted(0), [1, 6, 8, 9, 13, 4, 2, 14, 10]);
+        assert_eq!(permuted(42), [0, 1, 5, 15, 11, 14, 8, 13, 2]);
+        let drawn = |seed, n: u32| {
+            let mut mt = Mt19937::numpy(seed);
+            (0..12).map(|_| mt.numpy_to(n - 1)).collect::<Vec<u32>>()
+        };
+        assert_eq!(drawn(0, 5), [4, 0, 3, 3, 3, 1, 3, 2, 4, 0, 0, 4]);
+        assert_eq!(drawn(0, 8), [4, 7, 5, 0, 3, 3, 3, 7, 1, 3, 5, 2]);
+        assert_eq!(drawn(42, 8), [6, 3, 4, 6, 2, 7, 4, 4, 6, 1, 2, 6]);
+    }
+}

@@ -1,0 +1,10 @@
+//! The tests of `tailbound-prompt`.
+#![allow(clippy::unwrap_used)]
+
+mod burstgpt;
+mod custom;
+mod data;
+mod fit;
+mod random;
+mod sharegpt;
+mod tokenizers;
