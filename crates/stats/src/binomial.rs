@@ -74,20 +74,6 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
     bisect(-40.0, 40.0, |x| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2) < p)
 }
 
-/// Student's t quantile for two-sided `confidence` and `df` degrees of freedom, by integrating its density (Simpson) and bisecting.
-pub(crate) fn student_t(confidence: f64, df: usize) -> f64 {
-    let df = df as f64;
-    let scale = exp(lgamma((df + 1.0) / 2.0) - lgamma(df / 2.0)) / sqrt(df * std::f64::consts::PI);
-    let density = |x: f64| scale * libm::pow(1.0 + x * x / df, -(df + 1.0) / 2.0);
-    let half = |x: f64| {
-        const STEPS: usize = 2_000;
-        let h = x / STEPS as f64;
-        let inner: f64 = (1..STEPS).map(|i| density(i as f64 * h) * if i % 2 == 1 { 4.0 } else { 2.0 }).sum();
-        (density(0.0) + inner + density(x)) * h / 3.0
-    };
-    bisect(0.0, 1_000.0, |x| 2.0 * half(x) < confidence)
-}
-
 fn bisect(mut low: f64, mut high: f64, too_low: impl Fn(f64) -> bool) -> f64 {
     for _ in 0..60 {
         let mid = 0.5 * (low + high);
@@ -101,10 +87,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_of_normal_and_student_are_the_tables() {
+    fn the_normal_quantile_is_the_tables() {
         assert!((normal_quantile(0.975) - 1.959_963_984_540_054).abs() < 1e-12);
-        assert!((student_t(0.95, 19) - 2.093_024_054).abs() < 1e-6);
-        assert!((student_t(0.95, 4) - 2.776_445_105).abs() < 1e-6);
     }
 
     #[test]

@@ -74,7 +74,10 @@ fn good(row: &Row, facts: &RunFacts) -> bool {
 }
 
 fn busiest_seconds(rows: &[Row]) -> (u64, u64) {
-    let span = |row: &Row| Some((row.at.get(Moment::WriteStart)?, row.at.get(Moment::LastToken)?));
+    let span = |row: &Row| {
+        let from = row.at.get(Moment::WriteStart)?;
+        Some((from, row.at.get(Moment::LastToken)?.max(from)))
+    };
     let completed = || rows.iter().filter(|r| r.ok());
     let Some(first) = completed().filter_map(span).map(|s| s.0).min() else { return (0, 0) };
     let last = completed().filter_map(span).map(|s| s.1).max().unwrap_or(first);
@@ -86,7 +89,7 @@ fn busiest_seconds(rows: &[Row]) -> (u64, u64) {
     for row in completed() {
         let Some((from, until)) = span(row) else { continue };
         touching[second(from)] += 1;
-        touching[second(until.max(from)) + 1] -= 1;
+        touching[second(until) + 1] -= 1;
         for chunk in row.chunks.as_slice() {
             if let Some(n) = events.get_mut(second(chunk.at)) {
                 *n += 1;

@@ -1,0 +1,4 @@
+//! Integration tests of `tailbound-stats`: one binary.
+
+mod figures;
+mod loadgen;
