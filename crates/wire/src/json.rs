@@ -43,6 +43,26 @@ impl<'a> Str<'a> {
         self.raw.is_empty()
     }
 
+    /// What stands between the quotes.
+    pub(crate) fn raw(self) -> &'a [u8] {
+        self.raw
+    }
+
+    /// A string from what stands between its quotes, if that can stand there.
+    #[inline]
+    pub(crate) fn of_body(raw: &'a [u8]) -> Option<Str<'a>> {
+        let mut at = 0;
+        let mut escaped = false;
+        while let Some(special) = next_special(raw, at) {
+            if raw[special] != b'\\' {
+                return None;
+            }
+            escaped = true;
+            at = escape_end(raw, special).ok()?;
+        }
+        Some(Str { raw, escaped })
+    }
+
     pub(crate) fn is(self, other: &str) -> bool {
         if !self.escaped {
             return self.raw == other.as_bytes();

@@ -1,6 +1,7 @@
 //! OpenAI's completions and chat: `choices[]`, streamed (`delta`, `text`) or in one piece (`message`, `text`).
 
 use super::progress::Progress;
+use super::template::{Only, Sink};
 use super::{Event, Fault, text};
 use crate::json::{Bad, Field, Scan, Str};
 use crate::usage::Usage;
@@ -75,6 +76,9 @@ pub(super) fn read(data: &[u8], whole: bool, progress: &mut Progress, event: &mu
     progress.usage(&usage, if position > 1 { None } else { from }, event);
     if usage.output.is_none() {
         progress.usage(&timings, from, event);
+    }
+    if position > 1 {
+        progress.only = None;
     }
     attribute(stated.output, before, position > 0 && !only_role, progress, event);
     if whole && event.output.is_none() && position > 0 && stated.output.is_some_and(|n| n > 0) {
@@ -165,6 +169,20 @@ impl<'a> Choice<'a> {
         let ids = self.ids.filter(|ids| *ids > 0);
         if visible || hidden || (!whole && blank) || (ids.is_some() && finish.is_none()) {
             Progress::output(event, self.index, visible, ids);
+        }
+        progress.only = match (shown, thought) {
+            ([Some(one), None, None] | [None, Some(one), None], None) => Some(Only::new(one, Sink::Choice(self.index))),
+            ([None, None, None], Some(thought)) => Some(Only::new(thought, Sink::Reasoning)),
+            _ => None,
+        };
+        if parts_seen
+            || parts_thought
+            || tools
+            || self.audio
+            || self.reasoning_details
+            || matches!(self.reasoning, Field::Other(_))
+        {
+            progress.only = None;
         }
         if let Some(texts) = &mut progress.text {
             shown.iter().flatten().for_each(|shown| texts.add(self.index, *shown));

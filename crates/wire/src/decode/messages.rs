@@ -1,6 +1,7 @@
 //! Anthropic's Messages: typed events, or one `message` object.
 
 use super::progress::Progress;
+use super::template::{Only, Sink};
 use super::{Event, Fault};
 use crate::json::{Bad, Field, Scan};
 use crate::usage::Usage;
@@ -54,6 +55,11 @@ impl<'a> Block<'a> {
         if visible || thought.is_some() || blank {
             Progress::output(event, 0, visible, None);
         }
+        progress.only = match (shown, thought, arguments, name) {
+            (Some(shown), None, None, None) => Some(Only::new(shown, Sink::Choice(0))),
+            (None, Some(thought), None, None) => Some(Only::new(thought, Sink::Reasoning)),
+            _ => None,
+        };
         let Some(texts) = &mut progress.text else { return };
         shown.iter().for_each(|shown| texts.add(0, *shown));
         thought.iter().for_each(|thought| thought.push_to(&mut texts.reasoning));

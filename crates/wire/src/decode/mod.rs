@@ -5,6 +5,7 @@ mod llama;
 mod messages;
 mod progress;
 mod responses;
+mod template;
 mod text;
 mod tgi;
 
@@ -13,6 +14,7 @@ use crate::json::{Bad, Scan};
 use crate::sse::{self, Item};
 use crate::{Api, Usage};
 use progress::Progress;
+use template::{Sink, Template};
 pub use text::Text;
 
 /// What one stream event (or a reply in one piece) was. Every complete event gives one of these, so the first is the first event.
@@ -122,6 +124,7 @@ pub struct Decoder {
     body: Body,
     parser: sse::Parser,
     progress: Progress,
+    template: Template,
     /// The first line of the stream that belongs to no event, for the message.
     stray: Option<String>,
     notes: Notes,
@@ -158,6 +161,7 @@ impl Decoder {
             body: Body::Unknown(Vec::new()),
             parser: sse::Parser::new(),
             progress,
+            template: Template::default(),
             stray: None,
             notes: Notes::default(),
         }
@@ -281,16 +285,19 @@ impl Decoder {
     }
 
     fn push_stream(&mut self, bytes: &[u8], on: &mut impl FnMut(Event)) {
-        let Decoder { api, parser, progress, stray, notes, .. } = self;
-        let pushed = parser.push(bytes, |item| take_item(*api, item, progress, stray, notes, on));
+        let Decoder { api, parser, progress, template, stray, notes, .. } = self;
+        let pushed = parser.push(bytes, |item| match item {
+            Item::Event(event) if event.terminated => take_event(*api, &event, progress, template, on),
+            other => take_oddity(*api, other, progress, template, stray, notes, on),
+        });
         if let Err(too_long) = pushed {
             self.refuse(too_long.to_string());
         }
     }
 
     fn finish_stream(&mut self, on: &mut impl FnMut(Event)) {
-        let Decoder { api, parser, progress, stray, notes, .. } = self;
-        let pushed = parser.finish(|item| take_item(*api, item, progress, stray, notes, on));
+        let Decoder { api, parser, progress, template, stray, notes, .. } = self;
+        let pushed = parser.finish(|item| take_oddity(*api, item, progress, template, stray, notes, on));
         if let Err(too_long) = pushed {
             self.refuse(too_long.to_string());
         }
@@ -347,54 +354,78 @@ fn first_byte(bytes: &[u8]) -> Option<u8> {
     bytes.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
 
-fn take_item(
+/// What the standard has no room for: an event that the end of the body cut short, a line that belongs to no event.
+fn take_oddity(
     api: Api,
     item: Item<'_>,
     progress: &mut Progress,
+    template: &mut Template,
     stray: &mut Option<String>,
     notes: &mut Notes,
     on: &mut impl FnMut(Event),
 ) {
     match item {
-        Item::Event(event) => take_event(api, &event, progress, notes, on),
-        Item::Stray(line) => {
-            // llama.cpp once wrote `error: {…}`; others write the object bare.
-            let json = line.strip_prefix(b"error:").unwrap_or(line).trim_ascii();
-            let value = if json.first() == Some(&b'{') { serde_json::from_slice(json).ok() } else { None };
-            let message = value.and_then(|value: serde_json::Value| {
-                complaint::of_json(&value).or_else(|| (json.len() < line.len()).then(|| complaint::of_error(&value)))
-            });
-            let Some(message) = message else {
-                stray.get_or_insert_with(|| complaint::quote(line));
-                return;
-            };
-            let mut event = Event::default();
-            progress.fail(Fault::ErrorObject, message, &mut event);
-            on(event);
+        Item::Event(event) => {
+            let data = event.data.trim_ascii();
+            // Half an object isn't a broken one: the body ended early.
+            let is_whole = data == b"[DONE]" || Scan::new(data).skip().is_ok();
+            if is_whole {
+                notes.unterminated = true;
+                take_event(api, &event, progress, template, on);
+            }
         }
+        Item::Stray(line) => match stray_error(line) {
+            Some(message) => {
+                let mut event = Event::default();
+                progress.fail(Fault::ErrorObject, message, &mut event);
+                on(event);
+            }
+            None => drop(stray.get_or_insert_with(|| complaint::quote(line))),
+        },
     }
 }
 
-fn take_event(api: Api, sse: &sse::Event<'_>, progress: &mut Progress, notes: &mut Notes, on: &mut impl FnMut(Event)) {
-    let mut event = Event::default();
-    let data = sse.data.trim_ascii();
-    if !sse.terminated {
-        // Half an object isn't a broken one: the body ended early.
-        let whole = data == b"[DONE]" || Scan::new(data).skip().is_ok();
-        if !whole {
-            return;
-        }
-        notes.unterminated = true;
+/// llama.cpp once wrote `error: {…}`; others write the object bare.
+fn stray_error(line: &[u8]) -> Option<String> {
+    let json = line.strip_prefix(b"error:").unwrap_or(line).trim_ascii();
+    if json.first() != Some(&b'{') {
+        return None;
     }
+    let value: serde_json::Value = serde_json::from_slice(json).ok()?;
+    let is_marked = json.len() < line.trim_ascii().len();
+    complaint::of_json(&value).or_else(|| is_marked.then(|| complaint::of_error(&value)))
+}
+
+fn take_event(
+    api: Api,
+    sse: &sse::Event<'_>,
+    progress: &mut Progress,
+    template: &mut Template,
+    on: &mut impl FnMut(Event),
+) {
+    let data = sse.data.trim_ascii();
+    if let Some((event, sink, text)) = template.find(sse.name, data) {
+        template.hit();
+        progress.outputs += 1;
+        match (&mut progress.text, sink) {
+            (None, _) => {}
+            (Some(texts), Sink::Choice(index)) => texts.add(index, text),
+            (Some(texts), Sink::Reasoning) => text.push_to(&mut texts.reasoning),
+        }
+        return on(event);
+    }
+    let mut event = Event::default();
     if data == b"[DONE]" {
         progress.end(&mut event);
     } else if sse.name == b"error" {
         take_error_event(data, progress, &mut event);
-    } else if !data.is_empty()
-        && read(api, sse.name, data, false, progress, &mut event).is_err()
-        && !is_ping(sse.name, data)
-    {
-        choices::not_json(data, progress, &mut event);
+    } else if !data.is_empty() {
+        progress.only = None;
+        match read(api, sse.name, data, false, progress, &mut event) {
+            Ok(()) => template.keep(sse.name, data, &event, progress.only.take()),
+            Err(Bad) if is_ping(sse.name, data) => {}
+            Err(Bad) => choices::not_json(data, progress, &mut event),
+        }
     }
     if event.output.is_some() {
         progress.outputs += 1;

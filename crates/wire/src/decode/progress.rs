@@ -1,3 +1,4 @@
+use super::template::Only;
 use super::{Event, Fault, Output, Text};
 use crate::complaint;
 use crate::usage::Usage;
@@ -13,6 +14,8 @@ pub(super) struct Progress {
     pub reason: Option<Box<str>>,
     pub fault: Option<(Fault, String)>,
     pub text: Option<Text>,
+    /// The string that alone made the current event output.
+    pub only: Option<Only>,
     choices: Choices,
     usage: Ledger,
 }

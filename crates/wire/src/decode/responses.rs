@@ -1,6 +1,7 @@
 //! OpenAI's Responses: typed events, or one `response` object.
 
 use super::progress::Progress;
+use super::template::{Only, Sink};
 use super::{Event, Fault};
 use crate::complaint;
 use crate::json::{Bad, Field, Scan};
@@ -98,6 +99,11 @@ pub(super) fn read(
         if !text.is_empty() || is_text || is_thought {
             Progress::output(event, 0, !is_thought && !text.is_empty(), None);
         }
+        progress.only = match (is_text, is_thought) {
+            (true, _) => Some(Only::new(text, Sink::Choice(0))),
+            (_, true) => Some(Only::new(text, Sink::Reasoning)),
+            _ => None,
+        };
         if let Some(texts) = &mut progress.text {
             match (is_text, is_thought) {
                 (true, _) => texts.add(0, text),
