@@ -74,6 +74,17 @@ pub enum Impossible {
     /// A query of no samples.
     #[error("multi_stream_samples_per_query is 0: a query needs at least one sample")]
     NoSamples,
+    /// A peak search without an end.
+    #[error(
+        "server_find_peak_qps_decimals_of_precision is {decimals} and server_find_peak_qps_boundary_step_size {step}: the \
+         search needs at least 0 decimals, at most 6, and a step above 0"
+    )]
+    PeakSearch {
+        /// Decimals.
+        decimals: i64,
+        /// Step.
+        step: f64,
+    },
     /// A peak search outside Server.
     #[error("FindPeakPerformance searches the Server scenario alone: set the scenario to Server, or another mode")]
     PeakScenario,
@@ -214,6 +225,12 @@ impl Effective {
         }
         if r.performance_issue_unique && r.performance_issue_same {
             found.push(Impossible::UniqueAndSame);
+        }
+        let decimals = r.server_find_peak_qps_decimals_of_precision;
+        let step = r.server_find_peak_qps_boundary_step_size;
+        let endless = !(0..=6).contains(&decimals) || step.is_nan() || step <= 0.0;
+        if r.mode == Mode::FindPeakPerformance && endless {
+            found.push(Impossible::PeakSearch { decimals, step });
         }
         if r.mode == Mode::FindPeakPerformance && r.scenario != Scenario::Server {
             found.push(Impossible::PeakScenario);

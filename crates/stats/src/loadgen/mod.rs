@@ -13,6 +13,7 @@ mod detail_result;
 pub mod dist;
 pub mod early_stopping;
 pub mod effective;
+pub mod improved;
 pub mod log;
 mod number;
 mod origin;
@@ -28,6 +29,8 @@ pub mod spread;
 pub mod stopping;
 pub mod summary;
 pub mod tokens;
+pub mod trace;
+pub mod verdict;
 mod wall;
 
 pub use conf_apply::Source;

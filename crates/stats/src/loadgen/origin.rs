@@ -48,11 +48,13 @@ const MESSAGES: [(&str, &str, u32); 9] = [
     ("Ending naturally", "issue_query_controller.cc", 482),
 ];
 
-const ERRORS: [(&str, &str, u32); 5] = [
+const ERRORS: [(&str, &str, u32); 7] = [
     ("Ending early: Ran out", "loadgen.cc", 513),
     ("IssueQueryThread 0 Ending early: Too many", "issue_query_controller.cc", 465),
     ("IssueQueryThread 0 Ending early: Max query", "issue_query_controller.cc", 504),
     ("IssueQueryThread 0 Ending early: Max test", "issue_query_controller.cc", 524),
+    ("n_tokens argument missing", "logging.cc", 443),
+    ("Attempted to record a negative", "logging.cc", 447),
     ("Number of tokens need", "logging.cc", 451),
 ];
 

@@ -8,9 +8,13 @@ mod conf;
 mod data;
 #[path = "loadgen_drive.rs"]
 mod drive;
+#[path = "loadgen_improved.rs"]
+mod improved;
 #[path = "loadgen_runs.rs"]
 mod runs;
 #[path = "loadgen_scenario.rs"]
 mod scenario;
 #[path = "loadgen_schedules.rs"]
 mod schedules;
+#[path = "loadgen_verdict.rs"]
+mod verdict;
