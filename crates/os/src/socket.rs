@@ -75,6 +75,15 @@ impl Socket {
         if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
     }
 
+    /// Whether the connection stands. On one machine it does as soon as [`Socket::connect`] returns.
+    pub fn is_connected(&self) -> bool {
+        // SAFETY: all-zero is a valid sockaddr_storage.
+        let mut peer: libc::sockaddr_storage = unsafe { zeroed() };
+        let mut len = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        // SAFETY: `peer` and `len` are valid for writes and `len` is the size of `peer`.
+        unsafe { libc::getpeername(self.fd.as_raw_fd(), (&raw mut peer).cast(), &mut len) == 0 }
+    }
+
     /// Receives what is there, with the kernel's stamp of its last byte. `Ok(None)`: nothing there now.
     ///
     /// # Errors

@@ -292,7 +292,7 @@ impl<'a> Lane<'a> {
         let own = match (conn.state, &conn.job) {
             (State::Connecting | State::Handshake, _) => (conn.connect_start + limits.connect, Limit::Connect),
             (State::Idle, _) | (State::Busy, None) => return None,
-            (State::Busy, Some(job)) if job.terminal => (job.last + AFTER_TERMINAL, Limit::Gap),
+            (State::Busy, Some(job)) if job.terminal => (job.last + AFTER_TERMINAL.min(limits.gap), Limit::Gap),
             (State::Busy, Some(job)) if job.has_token() => (job.last + limits.gap, Limit::Gap),
             (State::Busy, Some(job)) => {
                 let written = job.get(Moment::WriteStart).unwrap_or(job.last);

@@ -81,6 +81,11 @@ impl Lane<'_> {
             return self.give_up(job, io_failure(&e, "watch a socket to", None));
         }
         self.arm(slot);
+        // Writing at once, where that is possible, spares a turn of the loop, and a burst is not first connected and then
+        // written, which would queue it up at the server.
+        if self.slots[slot as usize].conn.as_ref().is_some_and(|conn| conn.socket.is_connected()) {
+            self.connected(slot);
+        }
     }
 
     fn give_up(&mut self, job: Option<Box<Job>>, (blame, cause, detail): (Blame, Cause, String)) {
