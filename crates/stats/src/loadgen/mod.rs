@@ -13,6 +13,7 @@ mod detail_result;
 pub mod dist;
 pub mod early_stopping;
 pub mod effective;
+pub mod endpoints;
 pub mod improved;
 pub mod log;
 mod number;

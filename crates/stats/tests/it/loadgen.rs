@@ -8,6 +8,8 @@ mod conf;
 mod data;
 #[path = "loadgen_drive.rs"]
 mod drive;
+#[path = "loadgen_endpoints.rs"]
+mod endpoints;
 #[path = "loadgen_improved.rs"]
 mod improved;
 #[path = "loadgen_runs.rs"]
@@ -16,5 +18,7 @@ mod runs;
 mod scenario;
 #[path = "loadgen_schedules.rs"]
 mod schedules;
+#[path = "loadgen_steady.rs"]
+mod steady;
 #[path = "loadgen_verdict.rs"]
 mod verdict;
