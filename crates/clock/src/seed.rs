@@ -136,8 +136,18 @@ mod tests {
 
     #[test]
     fn a_stream_is_fixed_by_seed_and_name() {
-        let a: Vec<u64> = std::iter::repeat_with({ let mut r = Seed(7).stream("arrivals"); move || r.u64() }).take(4).collect();
-        let b: Vec<u64> = std::iter::repeat_with({ let mut r = Seed(7).stream("arrivals"); move || r.u64() }).take(4).collect();
+        let a: Vec<u64> = std::iter::repeat_with({
+            let mut r = Seed(7).stream("arrivals");
+            move || r.u64()
+        })
+        .take(4)
+        .collect();
+        let b: Vec<u64> = std::iter::repeat_with({
+            let mut r = Seed(7).stream("arrivals");
+            move || r.u64()
+        })
+        .take(4)
+        .collect();
         assert_eq!(a, b);
         assert_ne!(a[0], Seed(7).stream("lengths").u64());
         assert_ne!(a[0], Seed(8).stream("arrivals").u64());

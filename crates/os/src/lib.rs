@@ -6,6 +6,7 @@
 #![allow(unsafe_code)] // the home of it; everywhere else it is denied
 
 pub mod clock;
+pub mod date;
 pub mod limits;
 pub mod poll;
 mod probe;

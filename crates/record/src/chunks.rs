@@ -24,6 +24,7 @@ impl Chunks {
     }
 
     /// Appends an event. `tokens` is 0 where the count is unknown.
+    #[inline] // once per token, from other crates
     pub fn push(&mut self, at: Time, read: u32, tokens: u16, visible: bool) {
         self.0.push(Chunk { at, read, tokens, visible });
     }

@@ -43,8 +43,22 @@ impl Moment {
     pub const ALL: [Moment; Moment::COUNT] = {
         use Moment::*;
         [
-            Scheduled, Released, ConnectStart, Connected, TlsDone, WriteStart, Written, Headers, FirstByte, FirstEvent,
-            FirstToken, FirstVisible, LastToken, Finish, Usage, StreamEnd,
+            Scheduled,
+            Released,
+            ConnectStart,
+            Connected,
+            TlsDone,
+            WriteStart,
+            Written,
+            Headers,
+            FirstByte,
+            FirstEvent,
+            FirstToken,
+            FirstVisible,
+            LastToken,
+            Finish,
+            Usage,
+            StreamEnd,
         ]
     };
     /// How many there are.

@@ -1,2 +1,41 @@
-//! The binary.
-fn main() {}
+//! `tailbound`: measure LLM serving systems; the numbers are true, and where they can't be, it says so.
+
+mod bench;
+mod cli;
+mod demo;
+mod doctor;
+mod emulate;
+mod failure;
+mod http;
+mod output;
+mod progress;
+mod server_counters;
+mod units;
+
+use clap::Parser;
+use cli::{BenchCommand, Cli, Command};
+use failure::Outcome;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse_from(cli::normalized(std::env::args_os()));
+    output::set_color(&cli.color);
+    match run(cli.command) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(failure.exit)
+        }
+    }
+}
+
+fn run(command: Command) -> Outcome<u8> {
+    match command {
+        Command::Bench(bench) => match bench.command {
+            BenchCommand::Serve(args) => bench::serve::run(&args),
+        },
+        Command::Emulate(args) => emulate::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
+    }
+}

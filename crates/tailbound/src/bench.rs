@@ -1,0 +1,3 @@
+//! `tailbound bench …`.
+
+pub mod serve;

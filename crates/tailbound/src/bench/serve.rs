@@ -1,0 +1,75 @@
+//! `tailbound bench serve`: flags → plan → prompts → run → report → exit code, in that order.
+
+pub mod args;
+mod data;
+mod data_args;
+mod discover;
+pub mod judge;
+mod live;
+mod plan;
+pub mod refused;
+mod requests;
+mod save;
+mod target;
+mod tokens;
+
+use crate::failure::{Outcome, exit};
+use crate::output;
+use args::{Format, ServeArgs};
+use judge::Judged;
+use live::Ran;
+use requests::Prepared;
+use target::Endpoint;
+use tokens::Counter;
+
+/// Runs the command; the exit code tells the verdict.
+pub fn run(args: &ServeArgs) -> Outcome<u8> {
+    let ran = match measure(args)? {
+        Some(ran) => ran,
+        None => return Ok(0), // a dry run
+    };
+    let judged = Judged::new(args, &ran)?;
+    save::result(args, &judged)?;
+    output::print(&match args.report.format {
+        Format::Text => judged.text(args.report.explain),
+        Format::Json => judged.json(args) + "\n",
+    })?;
+    Ok(if args.report.no_fail && !ran.interrupted() { 0 } else { judged.exit_code() })
+}
+
+/// Everything up to the rows. `None` for a dry run.
+pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
+    // What needs no network is judged first, so that a typing error costs nothing.
+    refused::check(&args.refused, &args.target.backend, &args.data.dataset_name)?;
+    plan::check_selection(&args.report)?;
+    let plan = plan::plan(&args.load)?;
+    let facts = plan::facts(args, &plan)?;
+    data::data_set(&args.data)?;
+    let endpoint = Endpoint::from_args(&args.target)?;
+    let server = discover::server(args, &endpoint)?;
+
+    let model = discover::model(args, &server)?;
+    let counter = Counter::resolve(&args.target, &model.root, &server)?;
+    let prompts =
+        counter.with(|counting| data::prompts(&args.data, plan.prompts_needed(), args.load.seed, counting))?;
+    let prepared = Prepared::new(args, &endpoint, &plan, &model.name, &prompts.prompts)?;
+    prompts.notes.iter().for_each(|note| eprintln!("note: {note}"));
+
+    if args.report.dry_run {
+        output::print(&live::dry_run(args, &plan, &endpoint, &model, &counter, &prepared))?;
+        return Ok(None);
+    }
+    discover::ready(args, &server, &prepared)?;
+    live::run(args, plan, facts, &server, &model, &counter, &prompts, &prepared).map(Some)
+}
+
+/// The exit code of a verdict.
+pub fn exit_code(interrupted: bool, terminated: bool, valid: bool, objectives_met: bool) -> u8 {
+    match (interrupted, terminated, valid, objectives_met) {
+        (true, ..) => exit::INTERRUPTED,
+        (_, true, ..) => exit::TERMINATED,
+        (_, _, false, _) => exit::INVALID,
+        (_, _, _, false) => exit::OBJECTIVE_MISSED,
+        _ => 0,
+    }
+}

@@ -1,0 +1,100 @@
+//! The command line: which command, and its flags. `_` and `-` are the same in flag names, as in vLLM.
+
+use crate::bench::serve::args::ServeArgs;
+use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
+
+/// Measure LLM serving systems: what they deliver, what of it was worth anything, and whether the run counted.
+#[derive(Parser, Debug)]
+#[command(name = "tailbound", version, max_term_width = 120, subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Colour: auto, always or never (NO_COLOR is honoured)
+    #[arg(long, global = true, default_value = "auto", value_parser = ["auto", "always", "never"], hide_short_help = true)]
+    pub color: String,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Put a load on a server and report what it delivered
+    Bench(BenchArgs),
+    /// Serve a model that isn't there: an OpenAI-compatible server around a simulated engine
+    Emulate(crate::emulate::EmulateArgs),
+    /// See it work in a few seconds: no model, no accelerator, no network
+    Demo(crate::demo::DemoArgs),
+    /// Check a server, and this machine, before a run
+    Doctor(crate::doctor::DoctorArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    #[command(subcommand)]
+    pub command: BenchCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum BenchCommand {
+    /// One load against one server (the flags of `vllm bench serve` mean the same here)
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(Box<ServeArgs>),
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  tailbound bench serve --port 8000 --num-prompts 200 --request-rate 10/s
+  tailbound bench serve --base-url http://host:8000 --backend openai-chat --dataset-name sharegpt --dataset-path F.json --max-concurrency 16
+  tailbound bench serve --port 8000 --request-rate 20 --goodput ttft:300 tpot:40 --save-result
+
+Exit codes: 0 valid and objectives met, 1 could not run, 2 wrong usage, 3 the run is INVALID, 99 an objective was missed, 130 interrupted.
+See also: tailbound doctor URL, tailbound demo";
+
+/// The arguments with `_` in flag names turned into `-`.
+pub fn normalized(args: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    args.map(|arg| match arg.to_str() {
+        Some(text) if text.starts_with("--") => {
+            let (name, value) = text.split_once('=').map_or((text, None), |(n, v)| (n, Some(v)));
+            let name = name.replace('_', "-");
+            value.map_or_else(|| name.clone(), |v| format!("{name}={v}")).into()
+        }
+        _ => arg,
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn underscores_in_flag_names_are_dashes_and_values_are_left_alone() {
+        let args = ["--num_prompts=3", "--dataset-path=a_b", "x_y", "--save_result"].map(OsString::from);
+        let expected = ["--num-prompts=3", "--dataset-path=a_b", "x_y", "--save-result"].map(OsString::from);
+        assert_eq!(normalized(args.into_iter()), expected);
+    }
+
+    /// The table in the documentation against the parser: what it says works is a visible flag, what it says is refused is refused by name.
+    #[test]
+    fn the_documented_flags_are_the_flags() {
+        let table = include_str!("../../../docs/bench-serve.md");
+        let command = Cli::command();
+        let serve = command.find_subcommand("bench").and_then(|b| b.find_subcommand("serve")).unwrap();
+        let mut seen = 0;
+        for row in table.lines().filter(|l| l.starts_with("| `--")) {
+            let mut cells = row.trim_matches('|').split('|').map(str::trim);
+            let flag = cells.next().unwrap().trim_matches('`').trim_start_matches("--");
+            let refused = crate::bench::serve::refused::REFUSED.iter().any(|(name, _)| *name == flag);
+            let known = serve.get_arguments().any(|a| a.get_long() == Some(flag));
+            assert!(known, "--{flag} is documented and unknown");
+            assert_eq!(cells.next(), Some(if refused { "refused" } else { "works" }), "--{flag}");
+            seen += 1;
+        }
+        assert!(seen > 90, "only {seen} rows");
+    }
+}
