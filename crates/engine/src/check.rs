@@ -1,5 +1,5 @@
 use crate::Engine;
-use crate::sequence::Place;
+use crate::sequence::{Place, Running};
 
 impl Engine {
     /// What must hold between any two events; the message says what does not. For tests and simulations: it looks at every
@@ -27,17 +27,27 @@ impl Engine {
         if self.running.len() > self.config.max_num_seqs as usize {
             return Err(format!("{} sequences run", self.running.len()));
         }
-        let scheduled: u64 = self.running.iter().map(|r| u64::from(r.scheduled)).sum();
-        if self.step.is_some() && scheduled > u64::from(self.config.max_num_batched_tokens) {
+        if self.running.len() != self.lanes.len() || !self.running.is_empty() && self.step.is_none() {
+            return Err(format!("{} sequences run in {} lanes", self.running.len(), self.lanes.len()));
+        }
+        let running = self.running.iter().zip(&self.lanes).map(|(r, lane)| match lane.due {
+            0 => *r,
+            _ => {
+                Running { known: lane.known(self.step_no), computed: lane.known(self.step_no) - 1, scheduled: 1, ..*r }
+            }
+        });
+        let running: Vec<Running> = running.collect();
+        let scheduled: u64 = running.iter().map(|r| u64::from(r.scheduled)).sum();
+        if scheduled > u64::from(self.config.max_num_batched_tokens) {
             return Err(format!("{scheduled} tokens in the step"));
         }
-        for r in &self.running {
+        for r in &running {
             let seq = &self.sequences[r.slot];
             let held = seq.blocks.len() as u32 * self.config.block_size;
             if seq.place != Place::Running || seq.id != r.id {
                 return Err(format!("sequence {} runs, but its slot says otherwise", r.id.0));
             }
-            if r.capacity != held || r.computed + r.scheduled > held && self.step.is_some() {
+            if r.capacity != held || r.computed + r.scheduled > held {
                 return Err(format!("sequence {} has {held} places in its blocks: {r:?}", r.id.0));
             }
             if r.computed >= r.known || r.known >= r.end || r.known < r.prompt {

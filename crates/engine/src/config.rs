@@ -1,3 +1,4 @@
+use crate::lookup::MAX_BLOCKS;
 use crate::{Law, MAX_DRAFT_TOKENS};
 use tailbound_clock::{Dur, Seed};
 
@@ -88,6 +89,9 @@ pub enum ConfigError {
         /// What one sequence may need.
         max_model_len: u32,
     },
+    /// More blocks than the model can number.
+    #[error("num_blocks is over {MAX_BLOCKS}")]
+    TooManyBlocks,
     /// Without chunks a prompt must fit a step.
     #[error("max_num_batched_tokens {budget} is under max_model_len {max_model_len}, which needs chunked prefill")]
     NeedsChunks {
@@ -139,6 +143,9 @@ impl Config {
             if value == 0 {
                 return Err(ConfigError::Zero(name));
             }
+        }
+        if self.num_blocks > MAX_BLOCKS {
+            return Err(ConfigError::TooManyBlocks);
         }
         let tokens = u64::from(self.num_blocks) * u64::from(self.block_size);
         if tokens < u64::from(self.max_model_len) {

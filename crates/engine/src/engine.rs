@@ -1,5 +1,5 @@
 use crate::blocks::Blocks;
-use crate::sequence::{Place, Running, Sequences};
+use crate::sequence::{Lane, Place, Running, Sequences};
 use crate::waiting::{self, Waiting};
 use crate::{
     Config, ConfigError, Counters, Effect, Emit, Event, Finish, Finished, KvEvents, Policy, SeqId, Step, Submit,
@@ -19,9 +19,15 @@ pub struct Engine {
     pub(crate) slots: HashMap<u64, u32, BuildHasherDefault<IdHasher>>,
     /// In the order in which they were taken: the order of the batch.
     pub(crate) running: Vec<Running>,
+    /// Beside `running`.
+    pub(crate) lanes: Vec<Lane>,
     pub(crate) waiting: Waiting,
     /// The step in flight; its `end` is when it will come out.
     pub(crate) step: Option<Step>,
+    /// The number of the last step begun, from 1.
+    pub(crate) step_no: u64,
+    /// When the last step began.
+    pub(crate) began: Time,
     /// When the queue was last found non-empty without a step in flight.
     ready_at: Time,
     arrivals: u64,
@@ -47,8 +53,11 @@ impl Engine {
             sequences: Sequences::default(),
             slots: HashMap::default(),
             running: Vec::with_capacity(seqs),
+            lanes: Vec::with_capacity(seqs),
             waiting: Waiting::default(),
             step: None,
+            step_no: 0,
+            began: Time::ZERO,
             ready_at: Time::ZERO,
             arrivals: 0,
             counters: Counters { blocks: config.num_blocks, ..Counters::default() },
@@ -123,6 +132,11 @@ impl Engine {
         &self.counters
     }
 
+    /// Blocks that can be found by their hash, used or not.
+    pub fn cached_blocks(&self) -> u32 {
+        self.blocks.findable()
+    }
+
     /// What it is.
     pub fn config(&self) -> &Config {
         &self.config
@@ -146,7 +160,7 @@ impl Engine {
     }
 
     fn submit(&mut self, now: Time, s: &Submit<'_>) -> Result<(), WhyRejected> {
-        let Config { max_model_len, max_num_queued_reqs, policy, .. } = self.config;
+        let Config { max_model_len, max_num_queued_reqs, policy, block_size, kv_events, .. } = self.config;
         if s.prompt.is_empty() {
             return Err(WhyRejected::EmptyPrompt);
         }
@@ -166,7 +180,9 @@ impl Engine {
 
         let wanted = (s.prompt.len() as u32).saturating_add(s.output_tokens);
         let finish = if wanted > max_model_len { Finish::Length } else { s.finish };
-        let slot = self.sequences.insert(s, self.arrivals, now, wanted.min(max_model_len), finish);
+        let prompt = s.prompt.len() as u32;
+        let skip = if kv_events == KvEvents::Tokens { 0 } else { prompt - prompt % block_size };
+        let slot = self.sequences.insert(s, self.arrivals, now, wanted.min(max_model_len), finish, skip);
         self.arrivals += 1;
         if self.config.prefix_caching {
             let seq = &mut self.sequences[slot];
@@ -193,7 +209,7 @@ impl Engine {
             Place::Waiting => self.waiting.remove(self.queue_place(slot)),
             _ => {
                 if let Some(at) = self.running.iter().position(|r| r.slot == slot) {
-                    let r = self.running.remove(at);
+                    let r = self.take_out(at);
                     known = r.known;
                     last_token = (known > r.prompt).then_some(r.last_token);
                 }
@@ -203,6 +219,29 @@ impl Engine {
         self.finished.push(self.sequences[slot].record(Finish::Abort, known, last_token));
         self.bury(slot);
         out.push(Effect::Aborted { id });
+    }
+
+    /// Brings [`Running`] up to date, as of the step in flight or being scheduled, and gives the sequence care in it.
+    pub(crate) fn attend(&mut self, i: usize) {
+        let lane = &mut self.lanes[i];
+        if lane.due == 0 {
+            return;
+        }
+        let r = &mut self.running[i];
+        r.known = lane.known(self.step_no);
+        r.computed = r.known - 1;
+        r.scheduled = 1;
+        r.drafts = 0;
+        // Steady is who put out a token in the step before, and steps follow on each other.
+        r.last_token = self.began;
+        lane.due = 0;
+    }
+
+    /// Takes the `i`-th out of the batch.
+    pub(crate) fn take_out(&mut self, i: usize) -> Running {
+        self.attend(i);
+        self.lanes.remove(i);
+        self.running.remove(i)
     }
 
     /// Forgets an ended sequence and frees what it holds.

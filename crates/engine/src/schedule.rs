@@ -1,10 +1,12 @@
-use crate::sequence::{Place, Running};
+use crate::sequence::{Lane, Place, Running};
 use crate::{Batch, Engine, KvEvents, Policy, Step};
 use tailbound_clock::Time;
 
 impl Engine {
     /// Begins a step at `start`: decides what is computed in it and how long that takes.
     pub(crate) fn schedule(&mut self, start: Time) -> Step {
+        self.step_no += 1;
+        self.began = start;
         let mut batch = Batch::default();
         let mut budget = self.config.max_num_batched_tokens;
         let preempted = self.schedule_running(&mut budget, &mut batch);
@@ -36,6 +38,16 @@ impl Engine {
         let mut preempted = 0;
         let mut i = 0;
         while i < self.running.len() {
+            let lane = &self.lanes[i];
+            if lane.due > self.step_no && *budget > 0 {
+                batch.decodes += 1;
+                batch.decode_tokens += 1;
+                batch.decode_context += u64::from(lane.known(self.step_no));
+                *budget -= 1;
+                i += 1;
+                continue;
+            }
+            self.attend(i);
             let r = &mut self.running[i];
             r.scheduled = 0;
             if *budget == 0 {
@@ -68,11 +80,12 @@ impl Engine {
         let upto = self.running[*i].computed + n;
         while !self.grow(*i, upto) {
             let victim = self.least_important();
-            let lost = self.running[victim];
+            self.attend(victim);
             if victim < *i {
                 // It was already in this step: what it took is given back.
+                let lost = &self.running[victim];
                 *budget += lost.scheduled;
-                batch.take_back(&lost);
+                batch.take_back(lost);
                 *i -= 1;
                 self.preempt(victim);
                 *preempted += 1;
@@ -101,7 +114,7 @@ impl Engine {
     /// Takes a running sequence's blocks and puts it back in the queue; it is computed again later, but what was
     /// generated stays known.
     fn preempt(&mut self, i: usize) {
-        let r = self.running.remove(i);
+        let r = self.take_out(i);
         self.release_blocks(r.slot);
         let seq = &mut self.sequences[r.slot];
         seq.known = r.known;
@@ -125,6 +138,9 @@ impl Engine {
     }
 
     fn take_blocks(&mut self, slot: u32, count: u32) {
+        if count > 1 {
+            self.blocks.warm(count);
+        }
         for _ in 0..count {
             let (block, evicted) = self.blocks.take().expect("the caller has counted the free blocks");
             if let Some(hash) = evicted {
@@ -152,6 +168,7 @@ impl Engine {
             batch.add(&joined);
             let upto = joined.computed + joined.scheduled;
             self.running.push(joined);
+            self.lanes.push(Lane::careful(joined.id, joined.cached));
             if joined.publish_at <= upto {
                 self.publish(self.running.len() - 1);
                 self.changes += 1;
@@ -166,6 +183,7 @@ impl Engine {
         // At least the last token is computed, or there would be nothing to sample from.
         let usable = ((seq.known - 1) / size) as usize;
         let (mut hits, mut hits_unused) = (0u32, 0u32);
+        self.blocks.warm_hashes(&seq.hashes);
         for hash in seq.hashes.iter().take(usable) {
             let Some(block) = self.blocks.find(*hash) else { break };
             hits += 1;

@@ -1,8 +1,57 @@
-use crate::{Finish, Finished, SeqId, Submit};
+use crate::{Emit, Finish, Finished, SeqId, Submit};
 use tailbound_clock::Time;
 use tailbound_kv::BlockHash;
 
-/// What the scheduler touches of a running sequence in every step, apart from the rest so that a step walks memory in order.
+/// What every step touches of a running sequence, apart from the rest so that a step walks little memory in order.
+///
+/// A sequence that decodes goes from one step to the next with one token more, and nothing else happens to it until it
+/// needs a block, fills one, or ends. Until then its counts are a matter of the step's number alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane {
+    pub id: SeqId,
+    /// The number of the step in which it needs care; 0: in every step, and [`Running`] holds the truth.
+    pub due: u64,
+    /// Tokens known before step s are this plus s (wrapping).
+    known_base: u32,
+    /// The index of the token that step s puts out is this plus s (wrapping).
+    first_base: u32,
+    pub cached: u32,
+}
+
+impl Lane {
+    /// One that needs care in every step.
+    pub fn careful(id: SeqId, cached: u32) -> Lane {
+        Lane { id, due: 0, known_base: 0, first_base: 0, cached }
+    }
+
+    /// One that has `r`'s counts before step `next`, decodes from there on, and needs care when it gets or fills a block
+    /// or ends.
+    pub fn steady(r: &Running, next: u64) -> Lane {
+        let care_at = (r.capacity + 1).min(r.publish_at).min(r.end - 1);
+        let known_base = r.known.wrapping_sub(next as u32);
+        Lane {
+            id: r.id,
+            due: next + u64::from(care_at.saturating_sub(r.known)),
+            known_base,
+            first_base: known_base.wrapping_sub(r.prompt),
+            cached: r.cached,
+        }
+    }
+
+    #[inline]
+    pub fn known(&self, step: u64) -> u32 {
+        self.known_base.wrapping_add(step as u32)
+    }
+
+    /// What it puts out in a step in which it needs no care.
+    #[inline]
+    pub fn emit(&self, step: u64) -> Emit {
+        let first = self.first_base.wrapping_add(step as u32);
+        Emit { id: self.id, first, tokens: 1, cached: self.cached, finish: None }
+    }
+}
+
+/// What scheduling needs of a running sequence that gets individual care.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Running {
     pub id: SeqId,
@@ -38,12 +87,15 @@ pub(crate) struct Sequence {
     pub queued: Time,
     pub scheduled: Option<Time>,
     pub first_token: Option<Time>,
-    /// Up to date only while it waits; see [`Running::last_token`].
+    /// Up to date only while it waits.
     pub last_token: Option<Time>,
-    /// The prompt, then the answer as far as it was given.
+    /// The prompt, then the answer as far as it was given; of the prompt only what follows its full blocks, unless more
+    /// than their hashes will be asked for.
     pub tokens: Vec<u32>,
+    /// How many tokens of the prompt are left out in front.
+    pub skipped: u32,
     pub prompt: u32,
-    /// Up to date only while it waits; see [`Running::known`].
+    /// Up to date only while it waits.
     pub known: u32,
     pub end: u32,
     pub finish: Finish,
@@ -89,6 +141,7 @@ impl Sequence {
             first_token: None,
             last_token: None,
             tokens: Vec::new(),
+            skipped: 0,
             prompt: 0,
             known: 0,
             end: 0,
@@ -113,14 +166,16 @@ impl Sequence {
 
     /// The tokens of block `index`; `scratch` holds them where they are not known in one piece.
     pub fn block_tokens<'a>(&'a self, index: usize, block_size: usize, scratch: &'a mut Vec<u32>) -> &'a [u32] {
-        let (from, to) = (index * block_size, (index + 1) * block_size);
+        let from = index * block_size - self.skipped as usize;
+        let to = from + block_size;
         if let Some(tokens) = self.tokens.get(from..to) {
             return tokens;
         }
         scratch.clear();
         scratch.extend_from_slice(self.tokens.get(from..).unwrap_or(&[]));
-        let given = from + scratch.len();
-        scratch.extend((given..to).map(|at| invented_token(self.id, at as u32 - self.prompt)));
+        let before = (from + scratch.len()) as u32 + self.skipped - self.prompt;
+        let missing = (block_size - scratch.len()) as u32;
+        scratch.extend((before..before + missing).map(|i| invented_token(self.id, i)));
         scratch
     }
 
@@ -149,8 +204,9 @@ pub(crate) struct Sequences {
 }
 
 impl Sequences {
-    /// Takes a request in; `end` is the number of tokens at which it is done.
-    pub fn insert(&mut self, s: &Submit<'_>, arrival: u64, queued: Time, end: u32, finish: Finish) -> u32 {
+    /// Takes a request in; `end` is the number of tokens at which it is done, `skip` how many tokens in front it need not
+    /// remember.
+    pub fn insert(&mut self, s: &Submit<'_>, arrival: u64, queued: Time, end: u32, finish: Finish, skip: u32) -> u32 {
         let slot = self.vacant.pop().unwrap_or_else(|| {
             self.slots.push(Sequence::empty());
             self.slots.len() as u32 - 1
@@ -160,7 +216,7 @@ impl Sequences {
         let prompt = s.prompt.len() as u32;
         let answer = s.answer.len().min((end - prompt) as usize);
         seq.tokens.clear();
-        seq.tokens.extend_from_slice(s.prompt);
+        seq.tokens.extend_from_slice(&s.prompt[skip as usize..]);
         seq.tokens.extend_from_slice(&s.answer[..answer]);
         seq.hashes.clear();
         seq.blocks.clear();
@@ -176,6 +232,7 @@ impl Sequences {
             salt: s.salt,
             lora: s.lora,
             place: Place::Waiting,
+            skipped: skip,
             tokens: std::mem::take(&mut seq.tokens),
             hashes: std::mem::take(&mut seq.hashes),
             blocks: std::mem::take(&mut seq.blocks),

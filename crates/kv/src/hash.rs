@@ -26,12 +26,13 @@ impl BlockHash {
     /// The next block of the chain, holding `tokens`.
     pub fn child(self, tokens: &[u32]) -> BlockHash {
         let mut h = self.0.get() ^ fold(tokens.len() as u64 ^ K[0], K[1]);
-        let mut pairs = tokens.chunks_exact(2);
-        for pair in &mut pairs {
-            h = fold(h ^ (u64::from(pair[0]) | u64::from(pair[1]) << 32), K[2]);
+        let pair = |a: u32, b: u32| u64::from(a) | u64::from(b) << 32;
+        let mut fours = tokens.chunks_exact(4);
+        for four in &mut fours {
+            h = fold(h ^ pair(four[0], four[1]), K[2] ^ pair(four[2], four[3]));
         }
-        if let [last] = pairs.remainder() {
-            h = fold(h ^ u64::from(*last), K[3]);
+        for token in fours.remainder() {
+            h = fold(h ^ u64::from(*token), K[3]);
         }
         BlockHash::new(fold(h ^ K[3], K[1]))
     }

@@ -1,3 +1,10 @@
 //! The engine from outside.
 
+mod data;
+mod driver;
+mod hardware;
+mod invariants;
+mod prefix;
+mod profiles;
 mod scheduling;
+mod speculation;
