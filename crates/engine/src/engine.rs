@@ -51,7 +51,8 @@ impl Engine {
         Ok(Engine {
             blocks: Blocks::new(config.num_blocks),
             sequences: Sequences::default(),
-            slots: HashMap::default(),
+            // Twice what runs, and that at half load: a table that is fuller would grow now and then to get rid of gaps.
+            slots: HashMap::with_capacity_and_hasher(4 * seqs, BuildHasherDefault::default()),
             running: Vec::with_capacity(seqs),
             lanes: Vec::with_capacity(seqs),
             waiting: Waiting::default(),

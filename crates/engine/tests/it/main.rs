@@ -4,6 +4,7 @@ mod data;
 mod driver;
 mod hardware;
 mod invariants;
+mod memory;
 mod prefix;
 mod profiles;
 mod scheduling;

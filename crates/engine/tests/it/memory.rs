@@ -1,0 +1,79 @@
+//! Nothing is allocated once every buffer has its size.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use tailbound_clock::{Dur, Time};
+use tailbound_engine::*;
+
+use crate::driver::constant;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting per thread, since tests run side by side.
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator unchanged; the counter is a thread-local `Cell` without a destructor,
+// so that it neither allocates nor can be gone.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(block, layout) }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Allocations in the second half of a closed loop of `rounds` requests from each of 16 clients.
+fn allocations(config: Config, rounds: u64) -> u64 {
+    const CLIENTS: u64 = 16;
+    let mut engine = Engine::new(Config { max_num_seqs: CLIENTS as u32, ..config }).unwrap();
+    let mut out = Vec::with_capacity(CLIENTS as usize + 1);
+    let mut prompt = vec![0u32; 100];
+    let mut again = Vec::with_capacity(CLIENTS as usize);
+    let mut sent = 0;
+    let mut before = 0;
+    again.extend(0..CLIENTS);
+    while sent < rounds * CLIENTS {
+        if sent >= rounds * CLIENTS / 2 && before == 0 {
+            before = ALLOCATIONS.with(Cell::get);
+        }
+        let now = engine.next_wake().unwrap_or(Time::ZERO);
+        for client in again.drain(..) {
+            prompt[50] = sent as u32; // the first half of each prompt is shared
+            engine.on(now, Event::Submit(Submit::new(SeqId(client + CLIENTS * sent), &prompt, 60)), &mut out);
+            sent += 1;
+        }
+        out.clear();
+        let now = engine.next_wake().expect("there is always a request");
+        engine.on(now, Event::Wake, &mut out);
+        again.extend(engine.finished().iter().map(|f| f.id.0 % CLIENTS));
+    }
+    assert!(engine.counters().prefix_hits > 0 && engine.counters().evictions > 0);
+    ALLOCATIONS.with(Cell::get) - before
+}
+
+#[test]
+fn nothing_is_allocated_after_warm_up() {
+    let base = Config::new(constant(), 400, 1024);
+    let speculation = Some(Speculation { tokens: 3, acceptance: 0.6, draft_time: Dur::ZERO });
+    assert_eq!(allocations(base.clone(), 40), 0);
+    assert_eq!(allocations(Config { kv_events: KvEvents::Tokens, ..base.clone() }, 40), 0);
+    assert_eq!(allocations(Config { speculation, ..base.clone() }, 40), 0);
+    assert_eq!(allocations(Config { policy: Policy::Priority, ..base.clone() }, 40), 0);
+    // Room for half of them: sequences lose their blocks all the time.
+    assert_eq!(allocations(Config { num_blocks: 80, ..base }, 40), 0);
+}
