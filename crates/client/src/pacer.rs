@@ -155,9 +155,9 @@ impl<'l> Pacer<'l> {
         for effect in effects.drain(..) {
             match effect {
                 LoadEffect::Send { id, scheduled, due } => {
-                    *turn = (*turn + 1) % ports.len();
                     ports[*turn].post(Assigned { due, scheduled, id: id.0 });
                     rung[*turn] = true;
+                    *turn = (*turn + 1) % ports.len();
                 }
                 LoadEffect::Finished => finished = true,
             }
