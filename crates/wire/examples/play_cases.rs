@@ -2,12 +2,12 @@
 //!
 //! `cargo run -p tailbound-wire --example play_cases -- [PORT]` prints `listening on 127.0.0.1:PORT` and then serves until it is
 //! killed. The request's model (`"model":"case-07"` or `"model":"ping_between_tokens"`), the header `x-case` or the query `?case=`
-//! says which case. `GET /cases` lists them with their truths as JSON lines; `GET /v1/models`, `/health` and `/tokenize` are there for
+//! says which case. `GET /cases` lists them with their truths as JSON lines; `GET /v1/models`, and `/health` are there for
 //! clients that ask first. `-- --list` prints the same lines without serving.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tailbound_wire::cases::{Case, Framing, cases, find};
 use tailbound_wire::{Eof, Fault};
 
@@ -70,7 +70,6 @@ fn serve(stream: &TcpStream) -> io::Result<()> {
                 reply(stream, "application/json", &serde_json::json!({"object": "list", "data": models}).to_string())?
             }
             "/cases" => reply(stream, "application/jsonl", &list())?,
-            "/tokenize" => reply(stream, "application/json", r#"{"count":2,"max_model_len":8192,"tokens":[1,2]}"#)?,
             _ => {
                 name_of(&request).as_deref().and_then(find).map_or_else(|| not_found(stream), |case| Ok(Some(case)))?
             }
@@ -157,8 +156,12 @@ fn play(mut stream: &TcpStream, case: &Case) -> io::Result<bool> {
         Framing::Close => "connection: close\r\n\r\n".to_owned(),
     };
     stream.write_all(head.as_bytes())?;
+    // By the schedule, not by gaps: one late step must not delay the rest.
+    let start = Instant::now();
+    let mut due_ms = 0;
     for step in &case.steps {
-        std::thread::sleep(Duration::from_millis(step.delay_ms.into()));
+        due_ms += u64::from(step.delay_ms);
+        std::thread::sleep(Duration::from_millis(due_ms).saturating_sub(start.elapsed()));
         if step.bytes.is_empty() {
             continue;
         }

@@ -62,7 +62,7 @@ impl Template {
     /// Keeps an event that was read in full, if it is of the kind.
     pub fn keep(&mut self, name: &[u8], data: &[u8], event: &Event, only: Option<Only>) {
         self.misses = self.misses.wrapping_add(1);
-        if self.misses > GIVE_UP && self.misses % RETRY != 0 {
+        if self.misses > GIVE_UP && !self.misses.is_multiple_of(RETRY) {
             return;
         }
         self.found = None;

@@ -3,4 +3,6 @@
 
 mod bodies;
 mod captures;
+mod reference;
+mod robustness;
 mod truth_table;

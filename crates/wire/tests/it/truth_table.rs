@@ -99,7 +99,7 @@ fn wherever_the_bytes_are_cut_the_events_are_the_same() {
         };
         let whole = decode(&[&bytes]);
         assert_eq!(reading_of_end(&whole.1), case.truth.end, "{} at once", case.name);
-        let stride = 1 + bytes.len() / 700;
+        let stride = 1 + bytes.len() / 300;
         for cut in (0..=bytes.len()).step_by(stride) {
             assert_eq!(decode(&[&bytes[..cut], &bytes[cut..]]), whole, "{} cut at {cut}", case.name);
         }
