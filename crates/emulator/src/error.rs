@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why there is no emulator.
+/// Why there is no emulator. Messages complete "failed to …".
 #[derive(Debug, thiserror::Error)]
 pub enum EmulatorError {
     /// A setting that is no good.
-    #[error("{0}")]
+    #[error("use these settings: {0}")]
     Config(String),
     /// The replica's settings are no good.
-    #[error(transparent)]
+    #[error("set up the engine: {0}")]
     Engine(#[from] tailbound_engine::ConfigError),
     /// The tokenizer could not be used.
     #[error(transparent)]
@@ -40,6 +40,6 @@ pub enum EmulatorError {
         source: std::io::Error,
     },
     /// The emulator's thread panicked: a defect.
-    #[error("the emulator's thread ended in a panic")]
+    #[error("keep the emulator running: its thread ended in a panic")]
     Panicked,
 }

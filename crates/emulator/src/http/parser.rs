@@ -28,7 +28,7 @@ pub(crate) enum Progress {
 }
 
 impl Parser {
-    /// Looks at all that has arrived since the last whole request. After [`Progress::Whole`] comes [`Parser::next`].
+    /// Looks at all that has arrived since the last whole request. After [`Progress::Whole`] the next request needs a new parser.
     pub(crate) fn advance(&mut self, bytes: &[u8], limits: &Limits) -> Progress {
         match self.step(bytes, limits) {
             Ok(progress) => progress,
@@ -48,11 +48,6 @@ impl Parser {
             Some(_) => &self.decoded,
             None => &[],
         }
-    }
-
-    /// Ready for the next request, whose bytes start at position 0.
-    pub(crate) fn next(&mut self) {
-        *self = Parser::default();
     }
 
     fn step(&mut self, bytes: &[u8], limits: &Limits) -> Result<Progress, Refusal> {
@@ -138,7 +133,7 @@ mod tests {
                         let body = parser.body(&held).to_vec();
                         done.push((head.method, held[head.path.clone()].to_vec(), body));
                         held.drain(..used);
-                        parser.next();
+                        parser = Parser::default();
                     }
                 }
             }

@@ -19,7 +19,7 @@ pub(crate) const STEP: &[f64] =
 /// Answers per request.
 pub(crate) const ANSWERS: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0];
 /// Preemptions per request.
-pub(crate) const PREEMPTIONS: &[f64] = &[0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
+pub(crate) const PREEMPTIONS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0];
 
 /// 1, 2, 5, 10, … up to the longest sequence: tokens of a request.
 pub(crate) fn tokens(max_model_len: u32) -> Vec<f64> {
@@ -52,17 +52,13 @@ impl Histogram {
     }
 
     pub(crate) fn observe(&mut self, value: f64) {
-        self.observe_many(value, 1);
-    }
-
-    pub(crate) fn observe_many(&mut self, value: f64, times: u64) {
         // A bound belongs to its bucket (`le`).
         let bucket = self.bounds.partition_point(|&b| b < value);
         if let Some(count) = self.counts.get_mut(bucket) {
-            *count += times;
+            *count += 1;
         }
-        self.total += times;
-        self.sum += value * times as f64;
+        self.total += 1;
+        self.sum += value;
     }
 }
 

@@ -122,6 +122,7 @@ impl Server {
         self.scratch.effects.clear();
         r.engine.on(at - r.slip, Event::Submit(submit), &mut self.scratch.effects);
         r.refresh();
+        r.last_submit = at;
         r.fresh |= was_idle;
         match self.scratch.effects.first() {
             Some(&Effect::Rejected { why, .. }) => self.turn_away(key, why),

@@ -63,6 +63,8 @@ struct Rank {
     slip: Dur,
     /// When it wants to be woken, in our time.
     due: Option<Time>,
+    /// When it last got a request.
+    last_submit: Time,
     /// Its first request after idleness came in this turn: others of the turn may join before the step begins.
     fresh: bool,
 }
@@ -224,8 +226,9 @@ impl Server {
 
     /// Ends every step that was due by `until`, in order of due time, and sends what came out.
     fn drive(&mut self, until: Time) {
+        let due = |(i, r): (usize, &Rank)| Some((r.due.filter(|_| !r.fresh)?, i));
         while let Some((due, rank)) =
-            self.ranks.iter().enumerate().filter_map(|(i, r)| Some((r.due?, i))).min().filter(|&(due, _)| due <= until)
+            self.ranks.iter().enumerate().filter_map(due).min().filter(|&(due, _)| due <= until)
         {
             self.step(rank, due);
         }
@@ -236,7 +239,8 @@ impl Server {
         r.fresh = false;
         let slip = r.slip;
         self.scratch.effects.clear();
-        r.engine.on(due - slip, Event::Wake, &mut self.scratch.effects);
+        // An idle engine begins with all that came in this turn, so not before the last of it; a busy one goes by its plan.
+        r.engine.on(due.max(r.last_submit) - slip, Event::Wake, &mut self.scratch.effects);
         let mut emits = std::mem::take(&mut self.scratch.emits);
         emits.clear();
         emits.extend_from_slice(r.engine.emitted());
@@ -322,6 +326,7 @@ impl Rank {
             errors: 0,
             slip: Dur::ZERO,
             due: None,
+            last_submit: Time::ZERO,
             fresh: false,
         })
     }

@@ -48,11 +48,14 @@ impl Stream {
     fn closing_events(&mut self, out: &mut Vec<u8>, usage: Usage, end: End<'_>) {
         let (item, text) = (self.item_id(), json(&self.text));
         let place = format!("\"content_index\":0,\"item_id\":\"{item}\",");
-        self.numbered(
-            out,
-            "response.output_text.done",
-            &format!("{place}\"logprobs\":[],\"output_index\":0,\"text\":{text},"),
+        // The one event whose number stands before its last field.
+        let done = format!(
+            "event: response.output_text.done\ndata: {{{place}\"logprobs\":[],\"output_index\":0,\"sequence_number\":{},\
+             \"text\":{text},\"type\":\"response.output_text.done\"}}\n\n",
+            self.sequence
         );
+        self.sequence += 1;
+        self.event(out, &[done.as_bytes()]);
         let part = self.part();
         self.numbered(out, "response.content_part.done", &format!("{place}\"output_index\":0,\"part\":{part},"));
         let item = self.item();
