@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "loadgen_check.rs"]
+mod check;
 #[path = "loadgen_conf.rs"]
 mod conf;
 #[path = "loadgen_data.rs"]
