@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p tailbound-engine --example engine_speed [seconds-per-case]`
 //!
-//! As many clients as the batch has places, each sending its next request when one ends. Prompts of 512 tokens of which
-//! the first 256 are shared by a quarter of the clients, answers of 256 tokens. The prefix cache is on, counters are
+//! As many clients as the batch has places, each sending its next request when one ends. Half of each
+//! prompt is shared by a quarter of the clients. The prefix cache is on, counters are
 //! kept, and the driver writes a row per request with an event per token.
 #![allow(clippy::print_stdout)]
 
@@ -12,27 +12,38 @@ use tailbound_engine::{Config, Effect, Engine, Event, KvEvents, Policy, Profile,
 use tailbound_os::usage::thread_cpu;
 use tailbound_record::{End, Finish, Moment, Row};
 
-const PROMPT: usize = 512;
-const SHARED: usize = 256;
-const ANSWER: u32 = 256;
+/// A request's shape in tokens.
+#[derive(Clone, Copy)]
+struct Shape {
+    prompt: usize,
+    /// How many of them a quarter of the clients have in common.
+    shared: usize,
+    answer: u32,
+}
+
+const CHAT: Shape = Shape { prompt: 512, shared: 256, answer: 256 };
+/// Short question, long answer: what a step costs by itself.
+const REASONING: Shape = Shape { prompt: 128, shared: 64, answer: 2048 };
 
 fn main() {
     let seconds: f64 = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(1.0);
     println!(
-        "{:<28} {:>6} {:>14} {:>12} {:>10} {:>8}",
-        "case", "batch", "tokens/cpu-s", "steps/cpu-s", "requests", "hits"
+        "{:<28} {:>6} {:>14} {:>14} {:>12} {:>10} {:>8}",
+        "case", "batch", "generated/s", "with prompts", "steps/s", "requests", "hits"
     );
     let base = Profile::named("llama-3.1-8b-h100").expect("a profile of this crate").config();
     for batch in [1, 8, 64, 256, 1024] {
-        run("plain", batch, base.clone(), seconds);
+        run("512 in, 256 out", CHAT, batch, base.clone(), seconds);
+        run("128 in, 2048 out", REASONING, batch, base.clone(), seconds);
     }
     for batch in [64, 256] {
-        run("kv events", batch, Config { kv_events: KvEvents::Tokens, ..base.clone() }, seconds);
-        run("priority", batch, Config { policy: Policy::Priority, ..base.clone() }, seconds);
+        run("kv events", CHAT, batch, Config { kv_events: KvEvents::Tokens, ..base.clone() }, seconds);
+        run("priority", CHAT, batch, Config { policy: Policy::Priority, ..base.clone() }, seconds);
         let speculation = Some(Speculation { tokens: 3, acceptance: 0.7, draft_time: Dur::from_us(500) });
-        run("3 drafts", batch, Config { speculation, ..base.clone() }, seconds);
+        run("3 drafts", CHAT, batch, Config { speculation, ..base.clone() }, seconds);
         run(
             "half the blocks it needs",
+            CHAT,
             batch,
             Config { num_blocks: 24 * batch, max_model_len: 1024, ..base.clone() },
             seconds,
@@ -64,11 +75,12 @@ struct Clients {
     row: Row,
     rows: u64,
     checksum: u64,
+    shape: Shape,
     prompt: Vec<u32>,
     sent: u64,
 }
 
-fn run(case: &str, batch: u32, config: Config, seconds: f64) {
+fn run(case: &str, shape: Shape, batch: u32, config: Config, seconds: f64) {
     let mut engine = Engine::new(Config { max_num_seqs: batch, ..config }).expect("a sound configuration");
     let mut out = Vec::new();
     let mut clients = Clients {
@@ -77,7 +89,8 @@ fn run(case: &str, batch: u32, config: Config, seconds: f64) {
         row: Row::new(0),
         rows: 0,
         checksum: 0,
-        prompt: vec![0; PROMPT],
+        shape,
+        prompt: vec![0; shape.prompt],
         sent: 0,
     };
     for client in 0..batch {
@@ -85,7 +98,7 @@ fn run(case: &str, batch: u32, config: Config, seconds: f64) {
     }
     // Warm up: a few generations, so that every buffer has its size.
     let mut ended = Vec::new();
-    clients.drive(&mut engine, &mut out, &mut ended, 2_000 + 20 * u64::from(ANSWER));
+    clients.drive(&mut engine, &mut out, &mut ended, 2_000 + 8 * u64::from(shape.answer));
 
     let (generated, steps, rows) = (engine.counters().generated, engine.counters().steps, clients.rows);
     let start = thread_cpu();
@@ -99,7 +112,7 @@ fn run(case: &str, batch: u32, config: Config, seconds: f64) {
     println!(
         "{case:<28} {batch:>6} {:>14.1e} {:>14.1e} {:>12.2e} {:>10} {:>7.0}%",
         (counters.generated - generated) as f64 / spent.secs(),
-        (counters.generated - generated + rows * PROMPT as u64) as f64 / spent.secs(),
+        (counters.generated - generated + rows * shape.prompt as u64) as f64 / spent.secs(),
         (counters.steps - steps) as f64 / spent.secs(),
         rows,
         100.0 * counters.prefix_hits as f64 / counters.prefix_queries.max(1) as f64,
@@ -165,11 +178,11 @@ impl Clients {
         let id = SeqId(u64::from(client) + self.in_flight.len() as u64 * self.sent);
         self.sent += 1;
         for (i, token) in self.prompt.iter_mut().enumerate() {
-            let of = if i < SHARED { u64::from(client % 4) } else { self.sent * 8 };
+            let of = if i < self.shape.shared { u64::from(client % 4) } else { self.sent * 8 };
             *token = (of as u32).wrapping_mul(0x9e37_79b9).wrapping_add(i as u32);
         }
         self.in_flight[client as usize].sent = now;
-        engine.on(now, Event::Submit(Submit::new(id, &self.prompt, ANSWER)), out);
+        engine.on(now, Event::Submit(Submit::new(id, &self.prompt, self.shape.answer)), out);
         out.clear();
     }
 }

@@ -9,14 +9,13 @@ const BLOCK_MASK: u32 = (1 << BLOCK_BITS) - 1;
 const WAYS: usize = 16;
 
 /// Which block holds which hash. Simulated caches are larger than the machine's own, so a look-up must touch one cache
-/// line: buckets of 16 small entries, of a fixed number, at no more than half load. An entry is nine bits of the hash and
+/// line: buckets of 16 small entries, of a fixed number, at two thirds load. An entry is nine bits of the hash and
 /// the block's number plus one; zero is an empty place. What finds its bucket full goes to the next one that is not, and
 /// every bucket counts how many passed it by.
 #[derive(Debug)]
 pub(crate) struct Lookup {
     buckets: Vec<Bucket>,
     passed: Vec<u16>,
-    mask: usize,
     len: usize,
 }
 
@@ -27,8 +26,8 @@ struct Bucket([u32; WAYS]);
 
 impl Lookup {
     pub(crate) fn new(blocks: u32) -> Lookup {
-        let size = (blocks as usize * 2).div_ceil(WAYS).next_power_of_two();
-        Lookup { buckets: vec![Bucket([0; WAYS]); size], passed: vec![0; size], mask: size - 1, len: 0 }
+        let size = (blocks as usize * 3 / 2).div_ceil(WAYS).max(1);
+        Lookup { buckets: vec![Bucket([0; WAYS]); size], passed: vec![0; size], len: 0 }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -56,7 +55,7 @@ impl Lookup {
             if self.passed[at] == 0 {
                 return None;
             }
-            at = (at + 1) & self.mask;
+            at = self.after(at);
         }
     }
 
@@ -71,7 +70,7 @@ impl Lookup {
                 return;
             }
             self.passed[at] += 1;
-            at = (at + 1) & self.mask;
+            at = self.after(at);
         }
     }
 
@@ -87,7 +86,7 @@ impl Lookup {
                 return;
             }
             self.passed[at] -= 1;
-            at = (at + 1) & self.mask;
+            at = self.after(at);
         }
     }
 
@@ -105,7 +104,13 @@ impl Lookup {
 
     #[inline]
     fn home(&self, hash: BlockHash) -> usize {
-        (hash.get() >> 16) as usize & self.mask
+        let bits = (hash.get() >> 8) & 0xffff_ffff;
+        ((bits * self.buckets.len() as u64) >> 32) as usize
+    }
+
+    #[inline]
+    fn after(&self, bucket: usize) -> usize {
+        if bucket + 1 == self.buckets.len() { 0 } else { bucket + 1 }
     }
 }
 
@@ -127,7 +132,7 @@ mod tests {
             let mut lookup = Lookup::new(60);
             let mut map = BTreeMap::new();
             // One home for most, the last bucket: what overflows, around the end, is what can go wrong.
-            let hash = |k: u64| BlockHash::new((7 << 16) | (k % 3) << 17 | (k % 5) << 60 | (k + 1));
+            let hash = |k: u64| BlockHash::new(0xff << 32 | (k % 3) << 38 | (k % 5) << 60 | (k + 1));
             for (k, add) in ops {
                 let block = k as u32;
                 if add && map.insert(k, block).is_none() {

@@ -9,6 +9,7 @@ impl Engine {
         self.began = start;
         let mut batch = Batch::default();
         let mut budget = self.config.max_num_batched_tokens;
+        self.blocks.warm(self.running.len() as u32 / self.config.block_size);
         let preempted = self.schedule_running(&mut budget, &mut batch);
         // A step that took blocks away does not give any to newcomers.
         if preempted == 0 {

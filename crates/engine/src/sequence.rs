@@ -122,12 +122,8 @@ pub(crate) enum Place {
 /// The id of the `index`-th generated token of a sequence whose answer was not given: below 2³¹, and the same only for the
 /// same sequence and index (but for chance).
 pub fn invented_token(id: SeqId, index: u32) -> u32 {
-    // The finaliser of splitmix64.
-    let mut z =
-        id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(u64::from(index).wrapping_mul(0xd1b5_4a32_d192_ed03));
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z >> 33) as u32
+    let mixed = id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(index).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 33) as u32
 }
 
 impl Sequence {

@@ -9,14 +9,17 @@ pub fn constant() -> Law {
     Law::Constant { step: Dur::from_ms(10), per_prefill_token: Dur::from_us(100) }
 }
 
+/// When, the index of the first token, how many, and the end.
+pub type Output = (Time, u32, u32, Option<Finish>);
+
 /// An engine with what it has put out so far.
 pub struct Driver {
     pub engine: Engine,
     /// Whether the engine's invariants are checked after every event.
     pub check: bool,
     pub now: Time,
-    /// (when, index of the first token, how many, finish) by sequence.
-    pub tokens: BTreeMap<u64, Vec<(Time, u32, u32, Option<Finish>)>>,
+    /// By sequence.
+    pub tokens: BTreeMap<u64, Vec<Output>>,
     pub finished: BTreeMap<u64, Finished>,
     pub steps: Vec<Step>,
     pub rejected: Vec<(SeqId, WhyRejected)>,
@@ -27,7 +30,7 @@ pub struct Driver {
 impl Driver {
     pub fn new(config: Config) -> Driver {
         Driver {
-            engine: Engine::new(config).unwrap(),
+            engine: Engine::new(config).expect("a sound configuration"),
             check: true,
             now: Time::ZERO,
             tokens: BTreeMap::new(),
@@ -43,7 +46,7 @@ impl Driver {
         self.out.clear();
         self.engine.on(self.now, event, &mut self.out);
         if self.check {
-            self.engine.check().unwrap();
+            self.engine.check().expect("sound after every event");
         }
         for effect in &self.out {
             match effect {

@@ -32,7 +32,7 @@ fn closed_loop(config: Config, input: u32, output: u32, concurrency: u64, reques
     let steady = driver.finished.values().filter(|f| f.id.0 >= 2 * concurrency && f.id.0 < requests - concurrency);
     let (mut ttft, mut tpot, mut n) = (0.0, 0.0, 0.0);
     for f in steady {
-        let (first, last) = (f.first_token.unwrap(), f.last_token.unwrap());
+        let (first, last) = (f.first_token.expect("it ended"), f.last_token.expect("it ended"));
         ttft += first.since(f.queued).ms();
         tpot += last.since(first).ms() / f64::from(output - 1);
         n += 1.0;

@@ -40,7 +40,7 @@ static COUNTING: Counting = Counting;
 /// Allocations in the second half of a closed loop of `rounds` requests from each of 16 clients.
 fn allocations(config: Config, rounds: u64) -> u64 {
     const CLIENTS: u64 = 16;
-    let mut engine = Engine::new(Config { max_num_seqs: CLIENTS as u32, ..config }).unwrap();
+    let mut engine = Engine::new(Config { max_num_seqs: CLIENTS as u32, ..config }).expect("a sound configuration");
     let mut out = Vec::with_capacity(CLIENTS as usize + 1);
     let mut prompt = vec![0u32; 100];
     let mut again = Vec::with_capacity(CLIENTS as usize);
