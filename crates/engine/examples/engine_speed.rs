@@ -37,6 +37,7 @@ fn main() {
         run("128 in, 2048 out", REASONING, batch, base.clone(), seconds);
     }
     for batch in [64, 256] {
+        run("no prefix cache", REASONING, batch, Config { prefix_caching: false, ..base.clone() }, seconds);
         run("kv events", CHAT, batch, Config { kv_events: KvEvents::Tokens, ..base.clone() }, seconds);
         run("priority", CHAT, batch, Config { policy: Policy::Priority, ..base.clone() }, seconds);
         let speculation = Some(Speculation { tokens: 3, acceptance: 0.7, draft_time: Dur::from_us(500) });
