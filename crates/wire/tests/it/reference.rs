@@ -275,7 +275,7 @@ fn check(chunk: &Value, bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn the_scanner_reads_any_chunk_as_the_slow_reading_does(chunk in chunk().prop_filter("ambiguous", is_plain)) {
