@@ -96,7 +96,7 @@ fn play(config: &Config, ops: &[Op]) -> (Driver, Vec<(u64, u32)>, Vec<u64>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn every_token_comes_once_and_in_order(config in config(), ops in prop::collection::vec(op(), 1..60)) {
