@@ -5,6 +5,7 @@
 
 mod chunks;
 mod end;
+pub mod log;
 mod moments;
 mod row;
 
