@@ -12,6 +12,8 @@ mod data;
 mod drive;
 #[path = "loadgen_endpoints.rs"]
 mod endpoints;
+#[path = "loadgen_export.rs"]
+mod export;
 #[path = "loadgen_improved.rs"]
 mod improved;
 #[path = "loadgen_runs.rs"]

@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod client;
+pub mod export;
 pub mod passes;
 pub mod plan;
 pub mod regions;
