@@ -5,6 +5,7 @@
 //! bit with the official programs, and an improved mode says what those leave out.
 
 pub mod accuracy;
+pub mod audit;
 pub mod benchmarks;
 pub mod conf;
 mod conf_apply;

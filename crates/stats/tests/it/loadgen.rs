@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+#[path = "loadgen_audit.rs"]
+mod audit;
 #[path = "loadgen_check.rs"]
 mod check;
 #[path = "loadgen_conf.rs"]
