@@ -3,6 +3,7 @@
 //! Sources: the rules (v1.0 draft), the reference client and the official submission checker, against whose outputs the
 //! tests hold every part.
 
+pub mod block;
 pub mod check;
 pub mod client;
 pub mod export;

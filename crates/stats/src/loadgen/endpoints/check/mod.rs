@@ -12,6 +12,7 @@ mod folder;
 mod point;
 mod result;
 mod seeds;
+mod shape;
 mod structure;
 mod system;
 
