@@ -19,7 +19,7 @@ pub(crate) struct Lexicon {
 }
 
 /// Candidates to try: enough for variety, few enough to be tried in a fraction of a second.
-const CANDIDATES: usize = 2048;
+const CANDIDATES: usize = 1024;
 /// With fewer words than this the texts would repeat themselves.
 const FEWEST: usize = 64;
 const WORDS: &str = include_str!("../data/words.txt");
@@ -94,7 +94,7 @@ fn spans_words(token: &str) -> bool {
 }
 
 fn heads(words: &[Box<str>], counting: &Counting<'_>, threads: usize) -> Result<Option<Vec<Box<str>>>, PromptError> {
-    const TRIED: usize = 256;
+    const TRIED: usize = 64;
     let tried: Vec<&str> = words.iter().take(TRIED).map(|word| &**word).collect();
     let counts = counting.count(&tried, false, threads)?;
     let heads: Vec<Box<str>> =

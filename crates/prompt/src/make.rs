@@ -43,7 +43,7 @@ struct Prefix {
 }
 
 /// Encoding every prompt again is affordable up to here; beyond, a proof from the vocabulary and this much of a sample stand for the rest.
-const CHECKED_TOKENS: u64 = 50_000;
+const CHECKED_TOKENS: u64 = 20_000;
 /// The server is asked about so many prompts.
 const CHECKED_BY_SERVER: usize = 64;
 /// How often a prompt is written anew when its count is off.

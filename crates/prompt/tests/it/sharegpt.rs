@@ -173,6 +173,8 @@ fn messy_files_are_read_as_vllm_reads_them() {
             + ": no usable conversation among 1 with two turns; kept are prompts of 4 to 1024 tokens with answers of at least 4, together at most 2048"),
         "read past the byte order mark, then pruned: its prompt is one token"
     );
+    let jsonl = all("sharegpt.jsonl").unwrap().unwrap_err().to_string();
+    assert!(jsonl.contains("no usable conversation among 2 with two turns"), "{jsonl}");
     let latin1 = all("sharegpt_latin1.json").unwrap().unwrap_err().to_string();
     assert!(latin1.contains("sharegpt_latin1.json, byte ") && latin1.contains("not UTF-8"), "{latin1}");
 }
