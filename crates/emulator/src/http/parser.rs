@@ -113,8 +113,10 @@ mod tests {
 
     const LIMITS: Limits = Limits { head: 1000, body: 5000 };
 
+    type Requests = Vec<(Method, Vec<u8>, Vec<u8>)>;
+
     /// Feeds `bytes` in pieces cut at `cuts`; gives each request's (method, path, body) and how it ended.
-    fn feed(bytes: &[u8], cuts: &[usize]) -> (Vec<(Method, Vec<u8>, Vec<u8>)>, Option<Refusal>, usize) {
+    fn feed(bytes: &[u8], cuts: &[usize]) -> (Requests, Option<Refusal>, usize) {
         let mut cuts: Vec<usize> = cuts.iter().map(|c| c % (bytes.len() + 1)).collect();
         cuts.push(bytes.len());
         cuts.sort_unstable();

@@ -6,6 +6,7 @@ use tailbound_engine::{Config, Counters};
 
 use super::Histograms;
 use super::histogram::Histogram;
+use super::samples::{escape, head};
 
 /// One replica's part of the page.
 pub(crate) struct Rank<'a> {
@@ -68,7 +69,8 @@ impl Page<'_> {
             "Requests that wait, by what for: room in the batch, or something else that will pass.",
             "gauge",
             "reason",
-            &[("capacity", &|r| f64::from(r.counters.waiting)), ("deferred", &|_| 0.0)],
+            &["capacity", "deferred"],
+            |r, reason| if reason == 0 { f64::from(r.counters.waiting) } else { 0.0 },
         );
         self.labelled(
             out,
@@ -76,7 +78,8 @@ impl Page<'_> {
             "1 for the state the engine is in; the emulator does not sleep.",
             "gauge",
             "sleep_state",
-            &[("awake", &|_| 1.0), ("weights_offloaded", &|_| 0.0), ("discard_all", &|_| 0.0)],
+            &["awake", "weights_offloaded", "discard_all"],
+            |_, state| if state == 0 { 1.0 } else { 0.0 },
         );
         self.each(out, "kv_cache_usage_perc", "Share of the KV cache in use, 0 to 1.", "gauge", |r| {
             r.counters.kv_usage()
@@ -113,9 +116,9 @@ impl Page<'_> {
             "Prompt tokens, by where their keys and values came from.",
             "source",
             &[
-                ("local_compute", &|r| r.counters.prompt_computed),
-                ("local_cache_hit", &|r| r.counters.prompt_cached),
-                ("external_kv_transfer", &|_| 0),
+                ("local_compute", |r| r.counters.prompt_computed),
+                ("local_cache_hit", |r| r.counters.prompt_cached),
+                ("external_kv_transfer", |_| 0),
             ],
         );
         self.counter(out, "prompt_tokens_cached", "Prompt tokens that were not computed.", |r| {
@@ -127,11 +130,11 @@ impl Page<'_> {
             "Prompt tokens that were not computed, by the tier that had them.",
             "source",
             &[
-                ("device", &|r| r.counters.prompt_cached),
-                ("host", &|_| 0),
-                ("p2p", &|_| 0),
-                ("disk", &|_| 0),
-                ("external_unspecified", &|_| 0),
+                ("device", |r| r.counters.prompt_cached),
+                ("host", |_| 0),
+                ("p2p", |_| 0),
+                ("disk", |_| 0),
+                ("external_unspecified", |_| 0),
             ],
         );
         self.counter(out, "generation_tokens", "Tokens generated.", |r| r.counters.generated);
@@ -141,11 +144,11 @@ impl Page<'_> {
             "Requests that ended, by why.",
             "finished_reason",
             &[
-                ("stop", &|r| r.counters.finished_stop),
-                ("length", &|r| r.counters.finished_length),
-                ("abort", &|r| r.counters.finished_abort),
-                ("error", &|r| r.errors),
-                ("repetition", &|_| 0),
+                ("stop", |r| r.counters.finished_stop),
+                ("length", |r| r.counters.finished_length),
+                ("abort", |r| r.counters.finished_abort),
+                ("error", |r| r.errors),
+                ("repetition", |_| 0),
             ],
         );
         self.admission_rejections(out);
@@ -214,23 +217,6 @@ impl Page<'_> {
         }
     }
 
-    fn histogram(&self, out: &mut String, name: &str, rank: usize, h: &Histogram) {
-        let model = escape(self.model);
-        let mut cumulative = 0;
-        for (bound, count) in h.bounds.iter().zip(&h.counts) {
-            cumulative += count;
-            let _ = writeln!(
-                out,
-                "vllm:{name}_bucket{{engine=\"{rank}\",le=\"{bound:?}\",model_name=\"{model}\"}} {:?}",
-                cumulative as f64
-            );
-        }
-        let total = h.total as f64;
-        let _ = writeln!(out, "vllm:{name}_bucket{{engine=\"{rank}\",le=\"+Inf\",model_name=\"{model}\"}} {total:?}");
-        let _ = writeln!(out, "vllm:{name}_count{{engine=\"{rank}\",model_name=\"{model}\"}} {total:?}");
-        let _ = writeln!(out, "vllm:{name}_sum{{engine=\"{rank}\",model_name=\"{model}\"}} {:?}", h.sum);
-    }
-
     fn cache_config(&self, out: &mut String) {
         let c = self.engine;
         let tokens = u64::from(c.num_blocks) * u64::from(c.block_size);
@@ -282,79 +268,4 @@ impl Page<'_> {
             let _ = writeln!(out, "vllm:cache_config_info{{{}}} 1.0", labels.join(","));
         }
     }
-
-    fn zero_counters(&self, out: &mut String, names: &[(&str, &str)]) {
-        for (name, help) in names {
-            self.counter(out, name, help, |_| 0);
-        }
-    }
-
-    fn counter(&self, out: &mut String, name: &str, help: &str, value: impl Fn(&Rank<'_>) -> u64) {
-        self.each(out, &format!("{name}_total"), help, "counter", |r| value(r) as f64);
-        self.created_gauge(out, name, help);
-    }
-
-    fn created_gauge(&self, out: &mut String, name: &str, help: &str) {
-        self.each(out, &format!("{name}_created"), help, "gauge", |_| self.created);
-    }
-
-    /// One sample per replica.
-    fn each(&self, out: &mut String, name: &str, help: &str, kind: &str, value: impl Fn(&Rank<'_>) -> f64) {
-        head(out, &format!("vllm:{name}"), help, kind);
-        let model = escape(self.model);
-        for (i, rank) in self.ranks.iter().enumerate() {
-            let _ = writeln!(out, "vllm:{name}{{engine=\"{i}\",model_name=\"{model}\"}} {:?}", value(rank));
-        }
-    }
-
-    /// Counters with one more label, and when each was created.
-    fn counters(
-        &self,
-        out: &mut String,
-        name: &str,
-        help: &str,
-        label: &str,
-        values: &[(&str, &dyn Fn(&Rank<'_>) -> u64)],
-    ) {
-        let samples: Vec<_> = values.iter().map(|(v, f)| (*v, move |r: &Rank<'_>| f(r) as f64)).collect();
-        let borrowed: Vec<(&str, &dyn Fn(&Rank<'_>) -> f64)> =
-            samples.iter().map(|(v, f)| (*v, f as &dyn Fn(&Rank<'_>) -> f64)).collect();
-        self.labelled(out, &format!("{name}_total"), help, "counter", label, &borrowed);
-        let created = |_: &Rank<'_>| self.created;
-        let borrowed: Vec<(&str, &dyn Fn(&Rank<'_>) -> f64)> =
-            values.iter().map(|(v, _)| (*v, &created as &dyn Fn(&Rank<'_>) -> f64)).collect();
-        self.labelled(out, &format!("{name}_created"), help, "gauge", label, &borrowed);
-    }
-
-    /// One sample per replica and value of `label`; labels are in alphabetical order, as vLLM's client library puts them.
-    fn labelled(
-        &self,
-        out: &mut String,
-        name: &str,
-        help: &str,
-        kind: &str,
-        label: &str,
-        values: &[(&str, &dyn Fn(&Rank<'_>) -> f64)],
-    ) {
-        head(out, &format!("vllm:{name}"), help, kind);
-        let model = escape(self.model);
-        for (i, rank) in self.ranks.iter().enumerate() {
-            for (value, read) in values {
-                let mut labels =
-                    [("engine", i.to_string()), ("model_name", model.clone()), (label, (*value).to_owned())];
-                labels.sort_by_key(|l| l.0);
-                let labels: Vec<String> = labels.iter().map(|(n, v)| format!("{n}=\"{v}\"")).collect();
-                let _ = writeln!(out, "vllm:{name}{{{}}} {:?}", labels.join(","), read(rank));
-            }
-        }
-    }
-}
-
-fn head(out: &mut String, name: &str, help: &str, kind: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
-/// A label's value, escaped as the format wants it.
-fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

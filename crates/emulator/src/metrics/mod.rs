@@ -2,6 +2,7 @@
 
 mod exposition;
 mod histogram;
+mod samples;
 
 pub(crate) use exposition::{Page, Rank as RankPage};
 

@@ -1,7 +1,7 @@
 //! The least that can load an emulator: many streams on one thread, counted and not looked at. Prints one line of JSON with
 //! what came and what it cost the server, which it asks for. Options are `name=value`.
 //!
-//! `cargo run --release -p tailbound-emulator --example load -- port=8000 streams=10000 requests=20000 tokens=200 rate=5000`
+//! `cargo run --release -p tailbound-emulator --example load_emulator -- port=8000 streams=10000 requests=20000 tokens=200 rate=5000`
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
