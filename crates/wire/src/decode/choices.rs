@@ -130,8 +130,8 @@ impl<'a> Choice<'a> {
             b"content" => self.content = scan.field()?,
             b"reasoning" | b"reasoning_content" => {
                 let field = scan.field()?;
-                // Some servers send both names, one of them null or a copy.
-                if self.reasoning.filled().is_none() && field != Field::Absent {
+                // Some servers send both names, one of them null, empty or a copy.
+                if weight(field) > weight(self.reasoning) {
                     self.reasoning = field;
                 }
             }
@@ -193,6 +193,16 @@ impl<'a> Choice<'a> {
         if let Some(reason) = finish {
             progress.finish(self.index, Some(reason.decode()), event);
         }
+    }
+}
+
+/// Of two names for one thing, the one that says more counts.
+fn weight(field: Field<'_>) -> u8 {
+    match field {
+        Field::Absent => 0,
+        _ if is_filled(field) => 3,
+        Field::Str(_) => 2,
+        Field::Other(_) => 1,
     }
 }
 
