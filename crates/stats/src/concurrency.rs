@@ -1,5 +1,5 @@
-use crate::RunFacts;
 use crate::request::{departure, last_moment};
+use crate::{RunFacts, sort};
 use tailbound_clock::Time;
 use tailbound_record::Row;
 
@@ -17,8 +17,8 @@ pub struct Concurrency {
 }
 
 impl Concurrency {
-    pub(crate) fn of(rows: &[Row], facts: &RunFacts) -> Concurrency {
-        let steps = sweep(rows);
+    pub(crate) fn of(spans: Spans, facts: &RunFacts) -> Concurrency {
+        let steps = spans.sweep();
         let run = facts.duration().ns() as f64;
         let (mut area, mut capped) = (0.0, 0.0);
         for (i, (from, n)) in steps.iter().enumerate() {
@@ -43,30 +43,37 @@ impl Concurrency {
     }
 }
 
-/// The step function of requests in flight. An end at the moment of a start comes first, so that a place handed on counts once.
-fn sweep(rows: &[Row]) -> Vec<(Time, u32)> {
-    let mut starts = Vec::with_capacity(rows.len());
-    let mut ends = Vec::with_capacity(rows.len());
-    for row in rows {
-        let Some(from) = departure(row) else { continue };
-        let until = last_moment(row).unwrap_or(from).ns().max(from.ns() + 1);
-        starts.push(from.ns());
-        ends.push(until);
-    }
-    starts.sort_unstable();
-    ends.sort_unstable();
+/// When requests began and ended being in flight.
+#[derive(Default)]
+pub(crate) struct Spans {
+    starts: Vec<u64>,
+    ends: Vec<u64>,
+}
 
-    let mut steps: Vec<(Time, u32)> = Vec::with_capacity(starts.len() * 2);
-    let (mut s, mut e) = (0, 0);
-    while e < ends.len() {
-        let now = ends[e].min(starts.get(s).copied().unwrap_or(u64::MAX));
-        while e < ends.len() && ends[e] == now {
-            e += 1;
-        }
-        while s < starts.len() && starts[s] == now {
-            s += 1;
-        }
-        steps.push((Time(now), (s - e) as u32));
+impl Spans {
+    pub(crate) fn add(&mut self, row: &Row) {
+        let Some(from) = departure(row) else { return };
+        self.starts.push(from.ns());
+        self.ends.push(last_moment(row).unwrap_or(from).ns().max(from.ns() + 1));
     }
-    steps
+
+    /// The step function of requests in flight. An end at the moment of a start comes first, so that a place handed on counts once.
+    fn sweep(mut self) -> Vec<(Time, u32)> {
+        sort::ascending(&mut self.starts);
+        sort::ascending(&mut self.ends);
+        let (starts, ends) = (self.starts, self.ends);
+        let mut steps: Vec<(Time, u32)> = Vec::with_capacity(starts.len() * 2);
+        let (mut s, mut e) = (0, 0);
+        while e < ends.len() {
+            let now = ends[e].min(starts.get(s).copied().unwrap_or(u64::MAX));
+            while e < ends.len() && ends[e] == now {
+                e += 1;
+            }
+            while s < starts.len() && starts[s] == now {
+                s += 1;
+            }
+            steps.push((Time(now), (s - e) as u32));
+        }
+        steps
+    }
 }

@@ -1,4 +1,4 @@
-use crate::binomial;
+use crate::{binomial, sort};
 
 /// A finished sample: every value, sorted, with its moments.
 ///
@@ -13,11 +13,11 @@ pub struct Dist {
 impl Dist {
     /// Sorts `values` and takes their moments. Values that are negative or not finite are a caller's mistake.
     pub fn new(values: Vec<f64>) -> Dist {
-        debug_assert!(values.iter().all(|v| v.is_finite() && *v >= 0.0));
-        let mut values = values;
-        // Non-negative doubles sort as their bit patterns do, and integers sort faster.
-        values.sort_unstable_by_key(|v| v.to_bits());
-        Dist::from_sorted(values)
+        debug_assert!(values.iter().all(|v| v.is_finite() && v.is_sign_positive()));
+        // Non-negative doubles sort as their bit patterns do.
+        let mut bits: Vec<u64> = values.into_iter().map(f64::to_bits).collect();
+        sort::ascending(&mut bits);
+        Dist::from_sorted(bits.into_iter().map(f64::from_bits).collect())
     }
 
     fn from_sorted(sorted: Vec<f64>) -> Dist {

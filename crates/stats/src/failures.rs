@@ -15,28 +15,28 @@ pub struct FailureGroup {
     pub sample: (u64, Box<str>),
 }
 
-/// Failures grouped by what, where and whose, the most frequent first.
-pub(crate) fn group(rows: &[Row]) -> Vec<FailureGroup> {
-    let mut groups: Vec<FailureGroup> = Vec::new();
-    for row in rows {
-        let End::Failed { phase, blame, cause, detail } = &row.end else { continue };
+/// Failures grouped by what, where and whose.
+#[derive(Default)]
+pub(crate) struct Groups(Vec<FailureGroup>);
+
+impl Groups {
+    pub(crate) fn add(&mut self, row: &Row) {
+        let End::Failed { phase, blame, cause, detail } = &row.end else { return };
         let same = |g: &&mut FailureGroup| g.cause == *cause && g.phase == *phase && g.blame == *blame;
-        match groups.iter_mut().find(same) {
-            Some(group) => {
-                group.count += 1;
-                if row.id < group.sample.0 {
-                    group.sample = (row.id, detail.clone());
-                }
-            }
-            None => groups.push(FailureGroup {
-                cause: *cause,
-                phase: *phase,
-                blame: *blame,
-                count: 1,
-                sample: (row.id, detail.clone()),
-            }),
+        let Some(group) = self.0.iter_mut().find(same) else {
+            let sample = (row.id, detail.clone());
+            self.0.push(FailureGroup { cause: *cause, phase: *phase, blame: *blame, count: 1, sample });
+            return;
+        };
+        group.count += 1;
+        if row.id < group.sample.0 {
+            group.sample = (row.id, detail.clone());
         }
     }
-    groups.sort_by(|a, b| b.count.cmp(&a.count).then(a.sample.0.cmp(&b.sample.0)));
-    groups
+
+    /// The most frequent first.
+    pub(crate) fn finish(mut self) -> Vec<FailureGroup> {
+        self.0.sort_by(|a, b| b.count.cmp(&a.count).then(a.sample.0.cmp(&b.sample.0)));
+        self.0
+    }
 }

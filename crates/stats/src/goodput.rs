@@ -75,58 +75,74 @@ enum Value {
     Missing,
 }
 
-impl Goodput {
-    pub(crate) fn of(rows: &[Row], facts: &RunFacts) -> Option<Goodput> {
-        let objectives = &facts.objectives;
-        if objectives.is_empty() {
+/// The judging while it goes on.
+pub(crate) struct Judge<'a> {
+    facts: &'a RunFacts,
+    tallies: Vec<Tally>,
+    judged: usize,
+    good: usize,
+    excused: usize,
+    good_tokens: u64,
+    by_class: Vec<(u16, usize, usize)>,
+}
+
+impl<'a> Judge<'a> {
+    /// `None` where there is nothing to judge by.
+    pub(crate) fn new(facts: &'a RunFacts) -> Option<Judge<'a>> {
+        if facts.objectives.is_empty() {
             return None;
         }
-        let mut tallies: Vec<Tally> = metrics_of(objectives).into_iter().map(Tally::new).collect();
-        let (mut judged, mut good, mut excused, mut tokens) = (0, 0, 0, 0u64);
-        let mut by_class: Vec<(u16, usize, usize)> = Vec::new();
-        for row in rows {
-            if matches!(row.end, End::Cancelled(_)) {
-                excused += 1;
-                continue;
-            }
-            let mut all_met = row.ok();
-            for objective in objectives.of(row.class) {
-                let value = value(row, objective.metric, facts.open_loop());
-                let met = match value {
-                    Value::Ns(ns) => ns <= objective.limit_ns(),
-                    Value::Vacuous => true,
-                    Value::Missing => false,
-                };
-                if let Some(tally) = tallies.iter_mut().find(|t| t.metric == objective.metric) {
-                    tally.add(value, met);
-                }
-                all_met &= met;
-            }
-            judged += 1;
-            good += usize::from(all_met);
-            tokens += if all_met { u64::from(output_tokens(row).0) } else { 0 };
-            let class = by_class.iter().position(|c| c.0 == row.class).unwrap_or_else(|| {
-                by_class.push((row.class, 0, 0));
-                by_class.len() - 1
-            });
-            by_class[class].1 += 1;
-            by_class[class].2 += usize::from(all_met);
+        let tallies = metrics_of(&facts.objectives).into_iter().map(Tally::new).collect();
+        Some(Judge { facts, tallies, judged: 0, good: 0, excused: 0, good_tokens: 0, by_class: Vec::new() })
+    }
+
+    pub(crate) fn add(&mut self, row: &Row) {
+        if matches!(row.end, End::Cancelled(_)) {
+            self.excused += 1;
+            return;
         }
-        by_class.sort_unstable();
-        let seconds = facts.duration().ns() as f64 / 1e9;
+        let mut good = row.ok();
+        for objective in self.facts.objectives.of(row.class) {
+            let value = value(row, objective.metric, self.facts.open_loop());
+            let met = match value {
+                Value::Ns(ns) => ns <= objective.limit_ns(),
+                Value::Vacuous => true,
+                Value::Missing => false,
+            };
+            if let Some(tally) = self.tallies.iter_mut().find(|t| t.metric == objective.metric) {
+                tally.add(value, met);
+            }
+            good &= met;
+        }
+        self.judged += 1;
+        self.good += usize::from(good);
+        self.good_tokens += if good { u64::from(output_tokens(row).0) } else { 0 };
+        let class = self.by_class.iter().position(|c| c.0 == row.class).unwrap_or_else(|| {
+            self.by_class.push((row.class, 0, 0));
+            self.by_class.len() - 1
+        });
+        self.by_class[class].1 += 1;
+        self.by_class[class].2 += usize::from(good);
+    }
+
+    pub(crate) fn finish(mut self) -> Goodput {
+        self.by_class.sort_unstable();
+        let objectives = &self.facts.objectives;
+        let seconds = self.facts.duration().ns() as f64 / 1e9;
         let per_second = |n: f64| if seconds > 0.0 { n / seconds } else { 0.0 };
-        Some(Goodput {
+        let (good, judged) = (self.good, self.judged);
+        Goodput {
             judged,
             good,
-            excused,
+            excused: self.excused,
             requests_per_s: per_second(good as f64),
-            tokens_per_s: per_second(tokens as f64),
+            tokens_per_s: per_second(self.good_tokens as f64),
             attainment: (judged > 0).then(|| good as f64 / judged as f64),
             interval: wilson(good, judged, 0.95),
             required_share: objectives.required_share,
-            by_metric: tallies.into_iter().map(|t| t.finish(objectives)).collect(),
-            by_class,
-        })
+            by_metric: self.tallies.into_iter().map(|t| t.finish(objectives)).collect(),
+            by_class: self.by_class,
+        }
     }
 }
 

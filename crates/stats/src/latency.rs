@@ -142,22 +142,11 @@ impl Latencies {
             Metric::Lateness => &self.lateness,
         }
     }
-
-    pub(crate) fn of(rows: &[Row]) -> Latencies {
-        let mut s = Samples::default();
-        for row in rows {
-            s.client_side(row);
-            if row.ok() {
-                s.answer(row);
-                s.gaps(row);
-            }
-        }
-        s.finish()
-    }
 }
 
+/// The samples while they are taken.
 #[derive(Default)]
-struct Samples {
+pub(crate) struct Samples {
     ttft: Vec<f64>,
     ttft_scheduled: Vec<f64>,
     ttfo: Vec<f64>,
@@ -178,6 +167,18 @@ struct Samples {
 }
 
 impl Samples {
+    pub(crate) fn with_room_for(events: usize) -> Samples {
+        Samples { icl: Vec::with_capacity(events), ..Samples::default() }
+    }
+
+    pub(crate) fn add(&mut self, row: &Row) {
+        self.client_side(row);
+        if row.ok() {
+            self.answer(row);
+            self.gaps(row);
+        }
+    }
+
     fn client_side(&mut self, row: &Row) {
         let connected = row.at.between(Moment::ConnectStart, Moment::TlsDone);
         push(&mut self.connect, connected.or_else(|| row.at.between(Moment::ConnectStart, Moment::Connected)));
@@ -228,7 +229,7 @@ impl Samples {
         }
     }
 
-    fn finish(self) -> Latencies {
+    pub(crate) fn finish(self) -> Latencies {
         let icl = Arc::new(Dist::new(self.icl));
         let itl = if self.any_bundle { Arc::new(Dist::new(self.itl)) } else { icl.clone() };
         Latencies {

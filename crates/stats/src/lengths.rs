@@ -43,19 +43,16 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    pub(crate) fn of<'a>(completed: impl Iterator<Item = &'a Row>) -> Tokens {
-        let mut t = Tokens::default();
-        for row in completed {
-            let (n, source) = output_tokens(row);
-            t.output += u64::from(n);
-            t.output_from[source as usize] += 1;
-            t.events += row.chunks.len() as u64;
-            add(&mut t.input, row.prompt_tokens());
-            add(&mut t.cached, row.tokens.cached_server);
-            add(&mut t.reasoning, row.tokens.reasoning_server);
-            t.input_from_server += usize::from(row.tokens.prompt_server.is_some());
-        }
-        t
+    /// Counts a completed request in.
+    pub(crate) fn add(&mut self, row: &Row) {
+        let (n, source) = output_tokens(row);
+        self.output += u64::from(n);
+        self.output_from[source as usize] += 1;
+        self.events += row.chunks.len() as u64;
+        add(&mut self.input, row.prompt_tokens());
+        add(&mut self.cached, row.tokens.cached_server);
+        add(&mut self.reasoning, row.tokens.reasoning_server);
+        self.input_from_server += usize::from(row.tokens.prompt_server.is_some());
     }
 
     /// The least trustworthy source that counted any of the output; `None` of no requests.
@@ -111,15 +108,12 @@ impl Pair {
 }
 
 impl Lengths {
-    pub(crate) fn of<'a>(completed: impl Iterator<Item = &'a Row>) -> Lengths {
-        let mut lengths = Lengths::default();
-        for row in completed {
-            let t = &row.tokens;
-            lengths.prompt.add(t.prompt_asked, t.prompt_server);
-            lengths.output.add(t.output_asked, t.output_server);
-            lengths.recount.add(t.output_tokenized, t.output_server);
-        }
-        lengths
+    /// Counts a completed request in.
+    pub(crate) fn add(&mut self, row: &Row) {
+        let t = &row.tokens;
+        self.prompt.add(t.prompt_asked, t.prompt_server);
+        self.output.add(t.output_asked, t.output_server);
+        self.recount.add(t.output_tokenized, t.output_server);
     }
 }
 

@@ -9,6 +9,7 @@
 //! only the figures of [`Vllm`] are kept the way `vllm bench serve` defines them, for comparison.
 
 mod binomial;
+mod collect;
 mod concurrency;
 mod dist;
 mod facts;
@@ -18,12 +19,14 @@ mod latency;
 mod lengths;
 mod peak;
 mod request;
+mod sort;
 mod steady;
 mod summary;
 pub mod verdict;
 mod vllm;
 
 pub use binomial::wilson;
+pub use collect::summarize;
 pub use concurrency::Concurrency;
 pub use dist::Dist;
 pub use facts::{Objective, ObjectiveMetric, Objectives, ParseObjectiveError, Ramp, RampLaw, RunFacts};
@@ -33,7 +36,7 @@ pub use latency::{Latencies, Metric};
 pub use lengths::{Lengths, Pair, TokenSource, Tokens};
 pub use request::{departure, output_tokens, tpot_ns};
 pub use steady::Steady;
-pub use summary::{Coalesced, RequestCounts, StampMix, Summary, Throughput, summarize};
+pub use summary::{Coalesced, RequestCounts, StampMix, Summary, Throughput};
 pub use verdict::{Bounds, ClientHealth, Code, Reason, Verdict, judge};
 pub use vllm::Vllm;
 

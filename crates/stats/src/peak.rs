@@ -1,6 +1,7 @@
 //! Tokens in time: every token event of the completed requests in one ascending list.
 
 use crate::request::weighted;
+use crate::sort;
 use tailbound_clock::{Dur, Time};
 use tailbound_record::Row;
 
@@ -16,16 +17,26 @@ pub(crate) struct TokenEvents {
 }
 
 impl TokenEvents {
-    pub(crate) fn of<'a>(completed: impl Iterator<Item = &'a Row>, origin: Time) -> TokenEvents {
-        let mut packed = Vec::new();
-        for row in completed {
-            for (chunk, tokens) in weighted(row) {
-                let ns = chunk.at.since(origin).ns().min((1 << (64 - TOKEN_BITS)) - 1);
-                packed.push(ns << TOKEN_BITS | u64::from(tokens.min((1 << TOKEN_BITS) - 1)));
-            }
+    pub(crate) fn with_room_for(events: usize, origin: Time) -> TokenEvents {
+        TokenEvents { origin, packed: Vec::with_capacity(events) }
+    }
+
+    /// Adds a completed request's events.
+    pub(crate) fn add(&mut self, row: &Row) {
+        for (chunk, tokens) in weighted(row) {
+            let ns = chunk.at.since(self.origin).ns().min((1 << (64 - TOKEN_BITS)) - 1);
+            self.packed.push(ns << TOKEN_BITS | u64::from(tokens.min((1 << TOKEN_BITS) - 1)));
         }
-        packed.sort_unstable();
-        TokenEvents { origin, packed }
+    }
+
+    /// Sorts them; nothing may be added afterwards.
+    pub(crate) fn sort(&mut self) {
+        sort::ascending(&mut self.packed);
+    }
+
+    /// The moments of all events, ascending.
+    pub(crate) fn moments(&self) -> impl Iterator<Item = Time> {
+        self.packed.iter().map(|e| Time(self.origin.ns() + moment(*e)))
     }
 
     /// Most tokens within any second, half-open, wherever it begins.

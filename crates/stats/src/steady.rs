@@ -43,19 +43,18 @@ impl Steady {
     /// With a cap: the longest stretch from a moment at which the concurrency rises to 95 % of its target (the cap, or the peak if
     /// that is never reached) to one at which it falls below, whose time-weighted mean is at least that. Short dips inside, as
     /// between lock-step cohorts, don't end it. In an open loop: from the first departure plus the median latency to the last
-    /// scheduled arrival.
+    /// scheduled arrival, which is `arrivals`.
     pub(crate) fn of(
         rows: &[Row],
         facts: &RunFacts,
         concurrency: &Concurrency,
-        e2e: &Dist,
+        arrivals: Option<(Time, Time)>,
         events: &TokenEvents,
     ) -> Option<Steady> {
         let target = facts.max_concurrency.map(|cap| cap.min(concurrency.peak)).filter(|_| !facts.open_loop());
         let (from, until) = match target {
             Some(target) => plateau(&concurrency.steps, f64::from(target) * THRESHOLD)?,
-            None if facts.open_loop() => arrivals(rows, e2e)?,
-            None => return None,
+            None => arrivals.filter(|(from, until)| facts.open_loop() && from < until)?,
         };
         let length = until.since(from).ns() as f64 / 1e9;
         if length <= 0.0 {
@@ -130,13 +129,6 @@ fn plateau(steps: &[(Time, u32)], level: f64) -> Option<(Time, Time)> {
         }
     }
     best
-}
-
-fn arrivals(rows: &[Row], e2e: &Dist) -> Option<(Time, Time)> {
-    let first = rows.iter().filter_map(departure).min()?;
-    let last = rows.iter().filter_map(|r| r.at.get(Moment::Scheduled)).max()?;
-    let warm = Dur(e2e.median()? as u64);
-    Some((first + warm, last)).filter(|(from, until)| from < until)
 }
 
 /// The share of a request's life, departure to last token, that lies inside.

@@ -4,6 +4,7 @@
 //! missed does not make a run invalid, and an invalid run proves nothing about objectives.
 
 mod checks;
+mod words;
 
 use crate::{RunFacts, Summary};
 

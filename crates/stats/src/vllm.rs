@@ -1,8 +1,9 @@
 //! The figures that `vllm bench serve` 0.33 defines in its own way, kept so for comparison: its start is our first byte written,
 //! its windows are calendar seconds from the first successful start, and what has no value is 0.
 
-use crate::request::{output_tokens, tpot_vllm_ns};
-use crate::{Dist, ObjectiveMetric, RunFacts};
+use crate::peak::TokenEvents;
+use crate::request::tpot_vllm_ns;
+use crate::{Dist, ObjectiveMetric, RunFacts, Tokens};
 use tailbound_clock::Time;
 use tailbound_record::{Moment, Row};
 
@@ -31,28 +32,49 @@ pub struct Vllm {
     pub e2el_including_client_queue: Dist,
 }
 
-impl Vllm {
-    pub(crate) fn of(rows: &[Row], facts: &RunFacts) -> Vllm {
-        let completed = || rows.iter().filter(|r| r.ok());
-        let seconds = facts.duration().ns() as f64 / 1e9;
+/// Its figures while they are taken.
+pub(crate) struct Tally<'a> {
+    facts: &'a RunFacts,
+    completed: u64,
+    good: u64,
+    queue: Vec<f64>,
+    e2el_and_queue: Vec<f64>,
+    /// First byte written and last token.
+    spans: Vec<(Time, Time)>,
+}
+
+impl<'a> Tally<'a> {
+    pub(crate) fn new(facts: &'a RunFacts) -> Tally<'a> {
+        Tally { facts, completed: 0, good: 0, queue: Vec::new(), e2el_and_queue: Vec::new(), spans: Vec::new() }
+    }
+
+    /// Adds a completed request.
+    pub(crate) fn add(&mut self, row: &Row) {
+        self.completed += 1;
+        self.good += u64::from(good(row, self.facts));
+        self.queue.push(queue_ns(row));
+        self.e2el_and_queue.extend(row.e2e().map(|d| d.ns() as f64 + queue_ns(row)));
+        if let (Some(from), Some(until)) = (row.at.get(Moment::WriteStart), row.at.get(Moment::LastToken)) {
+            self.spans.push((from, until.max(from)));
+        }
+    }
+
+    pub(crate) fn finish(self, tokens: &Tokens, events: &TokenEvents) -> Vllm {
+        let seconds = self.facts.duration().ns() as f64 / 1e9;
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
-        let total_input_tokens: u64 = completed().filter_map(|r| r.prompt_tokens()).map(u64::from).sum();
-        let total_output_tokens: u64 = completed().map(|r| u64::from(output_tokens(r).0)).sum();
-        let good = completed().filter(|r| good(r, facts)).count() as u64;
-        let (max_output_tokens_per_s, max_concurrent_requests) = busiest_seconds(rows);
+        let total_input_tokens = tokens.input.unwrap_or(0);
+        let (max_output_tokens_per_s, max_concurrent_requests) = busiest_seconds(&self.spans, events);
         Vllm {
             total_input_tokens,
-            total_output_tokens,
-            request_throughput: per_second(completed().count() as u64),
-            output_throughput: per_second(total_output_tokens),
-            total_token_throughput: per_second(total_input_tokens + total_output_tokens),
-            request_goodput: (!facts.objectives.is_empty()).then(|| per_second(good)),
+            total_output_tokens: tokens.output,
+            request_throughput: per_second(self.completed),
+            output_throughput: per_second(tokens.output),
+            total_token_throughput: per_second(total_input_tokens + tokens.output),
+            request_goodput: (!self.facts.objectives.is_empty()).then(|| per_second(self.good)),
             max_output_tokens_per_s: max_output_tokens_per_s as f64,
             max_concurrent_requests,
-            client_queue_time: Dist::new(completed().map(queue_ns).collect()),
-            e2el_including_client_queue: Dist::new(
-                completed().filter_map(|r| Some(r.e2e()?.ns() as f64 + queue_ns(r))).collect(),
-            ),
+            client_queue_time: Dist::new(self.queue),
+            e2el_including_client_queue: Dist::new(self.e2el_and_queue),
         }
     }
 }
@@ -73,37 +95,28 @@ fn good(row: &Row, facts: &RunFacts) -> bool {
     })
 }
 
-fn busiest_seconds(rows: &[Row]) -> (u64, u64) {
-    let span = |row: &Row| {
-        let from = row.at.get(Moment::WriteStart)?;
-        Some((from, row.at.get(Moment::LastToken)?.max(from)))
-    };
-    let completed = || rows.iter().filter(|r| r.ok());
-    let Some(first) = completed().filter_map(span).map(|s| s.0).min() else { return (0, 0) };
-    let last = completed().filter_map(span).map(|s| s.1).max().unwrap_or(first);
+fn busiest_seconds(spans: &[(Time, Time)], events: &TokenEvents) -> (u64, u64) {
+    let Some(first) = spans.iter().map(|s| s.0).min() else { return (0, 0) };
+    let last = spans.iter().map(|s| s.1).max().unwrap_or(first);
     let second = |t: Time| (t.since(first).ns() / 1_000_000_000) as usize;
 
-    let mut events = vec![0u64; second(last) + 1];
-    // Requests that begin in, or end before, each second: their running sum is vLLM's count.
-    let mut touching = vec![0i64; events.len() + 1];
-    for row in completed() {
-        let Some((from, until)) = span(row) else { continue };
-        touching[second(from)] += 1;
-        touching[second(until) + 1] -= 1;
-        for chunk in row.chunks.as_slice() {
-            if let Some(n) = events.get_mut(second(chunk.at)) {
-                *n += 1;
-            }
+    let mut tokens = vec![0u64; second(last) + 1];
+    for at in events.moments() {
+        if let Some(n) = tokens.get_mut(second(at)) {
+            *n += 1;
         }
     }
+    // Requests that begin in, or end before, each second: their running sum is vLLM's count.
+    let mut touching = vec![0i64; tokens.len() + 1];
+    for (from, until) in spans {
+        touching[second(*from)] += 1;
+        touching[second(*until) + 1] -= 1;
+    }
     let mut now = 0i64;
-    let most = touching
-        .iter()
-        .map(|change| {
-            now += change;
-            now
-        })
-        .max()
-        .unwrap_or(0);
-    (events.into_iter().max().unwrap_or(0), most as u64)
+    let running = touching.iter().map(|change| {
+        now += change;
+        now
+    });
+    let most = running.max().unwrap_or(0);
+    (tokens.into_iter().max().unwrap_or(0), most as u64)
 }

@@ -69,8 +69,10 @@ fn objectives(out: &mut String, run: &Run<'_>, colour: Colour) {
         if m.vacuous > 0 {
             let _ = write!(value, "  ({} had none to measure)", m.vacuous);
         }
-        if let Some(over) = m.missed_by_ms() {
-            let _ = write!(value, "  (over by {} ms)", ms(over * 1e6));
+        match m.missed_by_ms() {
+            Some(over) if over.is_infinite() => value.push_str("  (failures alone miss it)"),
+            Some(over) => value += &format!("  (over by {} ms)", ms(over * 1e6)),
+            None => {}
         }
         own(out, &label, Some(value));
     }
@@ -143,6 +145,9 @@ fn table(out: &mut String, run: &Run<'_>) {
     let (s, l) = (run.summary, &run.summary.latency);
     let open = run.facts.open_loop();
     let misses = s.misses();
+    if s.requests.completed == 0 {
+        return;
+    }
     title(out, "Latency (ms)", '-');
     let adjusted = if misses > 0 { "p99+miss" } else { "" };
     let _ = writeln!(

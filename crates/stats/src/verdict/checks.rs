@@ -1,5 +1,6 @@
 //! The checks, one function each, in the order in which their reasons are printed.
 
+use super::words::{ms, percent, signed_percent};
 use super::{Bounds, ClientHealth, Code, Reason};
 use crate::lengths::Pair;
 use crate::{Dist, RunFacts, Summary, TokenSource};
@@ -53,7 +54,7 @@ fn nothing_completed(case: &Case<'_>) -> Findings {
         Code::NothingCompleted,
         sentence,
         figures,
-        "mend the cause of the failures listed; `tailbound doctor URL` checks a server",
+        "see the failures listed; `tailbound doctor URL` checks a server",
     )
 }
 
@@ -398,23 +399,4 @@ fn finding(against: Against, code: Code, sentence: String, figures: Vec<(&'stati
 
 fn figures_of(pair: &Pair, off: f64) -> Vec<(&'static str, f64)> {
     vec![("expected", pair.expected as f64), ("counted", pair.counted as f64), ("off_share", off)]
-}
-
-fn ms(ns: f64) -> String {
-    let ms = ns * 1e-6;
-    match ms {
-        0.0..0.995 => format!("{ms:.2} ms"),
-        ..9.95 => format!("{ms:.1} ms"),
-        ..9_950.0 => format!("{ms:.0} ms"),
-        _ => format!("{:.1} s", ms * 1e-3),
-    }
-}
-
-fn percent(share: f64) -> String {
-    let p = share * 100.0;
-    if p < 10.0 { format!("{p:.1} %") } else { format!("{p:.0} %") }
-}
-
-fn signed_percent(share: f64) -> String {
-    format!("{:+.1} %", share * 100.0)
 }

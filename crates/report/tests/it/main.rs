@@ -1,0 +1,6 @@
+//! Integration tests of `tailbound-report`: one binary.
+
+mod explain;
+mod json;
+mod make;
+mod text;
