@@ -20,11 +20,13 @@ pub enum Command {
     /// Put a load on a server and report what it delivered
     Bench(BenchArgs),
     /// Serve a model that isn't there: an OpenAI-compatible server around a simulated engine
-    Emulate(crate::emulate::EmulateArgs),
+    Emulate(Box<crate::emulate::EmulateArgs>),
     /// See it work in a few seconds: no model, no accelerator, no network
     Demo(crate::demo::DemoArgs),
     /// Check a server, and this machine, before a run
     Doctor(crate::doctor::DoctorArgs),
+    /// Rebuild the report of a run from its folder (`bench serve --run-dir DIR`)
+    Report(crate::report_command::ReportDirArgs),
 }
 
 #[derive(Args, Debug)]
@@ -47,7 +49,7 @@ Examples:
   tailbound bench serve --port 8000 --request-rate 20 --goodput ttft:300 tpot:40 --save-result
 
 Exit codes: 0 valid and objectives met, 1 could not run, 2 wrong usage, 3 the run is INVALID, 99 an objective was missed, 130 interrupted.
-See also: tailbound doctor URL, tailbound demo";
+See also: tailbound doctor URL, tailbound report DIR, tailbound demo";
 
 /// The arguments with `_` in flag names turned into `-`.
 pub fn normalized(args: impl Iterator<Item = OsString>) -> Vec<OsString> {

@@ -9,6 +9,7 @@ mod failure;
 mod http;
 mod output;
 mod progress;
+mod report_command;
 mod server_counters;
 mod units;
 
@@ -37,5 +38,6 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Emulate(args) => emulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Report(args) => report_command::run(&args),
     }
 }

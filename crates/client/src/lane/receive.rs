@@ -56,7 +56,7 @@ impl Lane<'_> {
             let Some(complete) = take_bytes(conn, &self.buf[..stamped.len], &mut self.plain, at) else { return };
             match complete {
                 Ok(false) => {}
-                Ok(true) => return self.complete(slot, at),
+                Ok(true) => return self.complete(slot, at, to_the_end),
                 Err(Trouble::Http(what)) => return self.spoiled(slot, what),
                 Err(Trouble::Tls(e)) => return self.broken(slot, &e),
             }
@@ -83,12 +83,14 @@ impl Lane<'_> {
         })
     }
 
-    /// The response is whole.
-    fn complete(&mut self, slot: u32, at: Time) {
+    /// The response is whole. A peer that closed together with its end gave notice by the very readiness that brought it, and gives
+    /// no other: such a connection must not be used again.
+    fn complete(&mut self, slot: u32, at: Time, closed: bool) {
         let Some(conn) = &mut self.slots[slot as usize].conn else { return };
         let Some(job) = conn.job.take() else { return };
         conn.served += 1;
-        let reusable = conn.http.keep_alive()
+        let reusable = !closed
+            && conn.http.keep_alive()
             && job.get(Moment::Written).is_some()
             && conn.tls.as_ref().is_none_or(|tls| !tls.wants_write());
         if reusable {

@@ -123,3 +123,19 @@ fn a_name_without_an_address_is_an_error_before_the_run() {
     let refused = run(&mut load, &Same, &target, &quick(), &Control::new(), &mut |_| {}).unwrap_err();
     assert!(matches!(refused, ClientError::Resolve { .. }), "{refused}");
 }
+
+/// llama.cpp's server does this: it promises to keep the connection, ends its side together with the answer, and goes on holding the socket.
+#[test]
+fn a_connection_whose_peer_closed_together_with_the_answer_is_not_used_again() {
+    let addr = start(|mut stream, _| {
+        read_request(&mut stream);
+        let _ = write!(stream, "{SSE_CHUNKED}{}0\r\n\r\n", chunk(&stream_of(2)));
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        hold(stream);
+    });
+    let mut config = quick();
+    config.timeouts.first_token = tailbound_clock::Dur::from_secs(2);
+    let (rows, log) = drive(&spec(20, 1), &target(addr), &config, &Control::new());
+    assert!(rows.iter().all(|row| row.ok()), "{:?}", rows.iter().find(|row| !row.ok()).map(|row| &row.end));
+    assert!(log.connections >= 20);
+}

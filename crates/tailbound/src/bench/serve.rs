@@ -4,9 +4,10 @@ pub mod args;
 mod data;
 mod data_args;
 mod discover;
+pub mod journal;
 pub mod judge;
-mod live;
-mod plan;
+pub mod live;
+pub mod plan;
 pub mod refused;
 mod requests;
 mod save;
@@ -28,7 +29,12 @@ pub fn run(args: &ServeArgs) -> Outcome<u8> {
         Some(ran) => ran,
         None => return Ok(0), // a dry run
     };
-    let judged = Judged::new(args, &ran)?;
+    tell(args, &ran)
+}
+
+/// Prints and saves what a run came to; the exit code tells the verdict.
+pub fn tell(args: &ServeArgs, ran: &Ran) -> Outcome<u8> {
+    let judged = Judged::new(args, ran)?;
     save::result(args, &judged)?;
     output::print(&match args.report.format {
         Format::Text => judged.text(args.report.explain),
@@ -52,6 +58,7 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     let counter = Counter::resolve(&args.target, &model.root, &server)?;
     let prompts =
         counter.with(|counting| data::prompts(&args.data, plan.prompts_needed(), args.load.seed, counting))?;
+    let plan = plan::fit(&args.load, plan, prompts.prompts.len())?;
     let prepared = Prepared::new(args, &endpoint, &plan, &model.name, &prompts.prompts)?;
     prompts.notes.iter().for_each(|note| eprintln!("note: {note}"));
 
@@ -60,7 +67,9 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
         return Ok(None);
     }
     discover::ready(args, &server, &prepared)?;
-    live::run(args, plan, facts, &server, &model, &counter, &prompts, &prepared).map(Some)
+    let names = live::Names::new(&model, &counter, &prompts, &prepared);
+    let (rows, ending) = live::run(args, &plan, &server, &prepared, &names)?;
+    live::assemble(args, &plan, facts, &names, rows, Some(ending)).map(Some)
 }
 
 /// The exit code of a verdict.

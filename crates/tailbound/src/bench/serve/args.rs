@@ -221,6 +221,9 @@ pub struct ReportArgs {
     /// Exit with 0 even if the run is INVALID or an objective was missed
     #[arg(long, visible_alias = "exit-zero")]
     pub no_fail: bool,
+    /// Write every ended request to this folder at once; `tailbound report DIR` rebuilds the result from it after any death
+    #[arg(long, value_name = "DIR")]
+    pub run_dir: Option<PathBuf>,
     /// Share of failed requests above which the run is INVALID
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub max_error_share: f64,

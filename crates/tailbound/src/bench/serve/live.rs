@@ -2,6 +2,7 @@
 
 use super::args::ServeArgs;
 use super::discover::Model;
+use super::journal::Journal;
 use super::requests::Prepared;
 use super::target::Endpoint;
 use super::tokens::Counter;
@@ -9,17 +10,18 @@ use crate::failure::{Failure, Outcome};
 use crate::http::Server;
 use crate::progress;
 use crate::server_counters::Counters;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tailbound_client::{self as client, Control, RunLog};
-use tailbound_clock::Dur;
+use tailbound_clock::{Dur, Time};
 use tailbound_os::clock::WallAnchor;
 use tailbound_os::date::LocalDate;
 use tailbound_os::{clock, signals, sleep};
 use tailbound_prompt::PromptSet;
-use tailbound_record::{Row, Why};
-use tailbound_report::{Description, Extras, RateChange};
+use tailbound_record::{Moment, Row, Why};
+use tailbound_report::{Description, Extras, RateChange, SpecDecode};
 use tailbound_stats::{ClientHealth, RunFacts};
 use tailbound_wire::Api;
 use tailbound_workload::{IntentId, Load, Plan, Stage};
@@ -49,77 +51,165 @@ impl Ran {
     }
 }
 
+/// What is known of a run before it begins, beside its flags.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Names {
+    /// The command line, from which plan and selection can be made again.
+    pub argv: Vec<String>,
+    model_id: String,
+    tokenizer_id: Option<String>,
+    /// How many prompts the data set gave.
+    pub num_prompts: usize,
+    lengths_exact: bool,
+    /// A moment of the run's clock, and the same in Unix time, ns.
+    anchor: (u64, u64),
+}
+
+/// What is known of it once it has ended, beside its rows.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Ending {
+    origin_ns: Option<u64>,
+    interrupted: bool,
+    terminated: bool,
+    lateness_ns: Option<Vec<u64>>,
+    probe_noise_ns: Option<Vec<u64>>,
+    cpu_share: Option<f64>,
+    reader_late_p99_ns: Option<f64>,
+    fd_limit_hit: Option<bool>,
+    notes: Vec<String>,
+    #[serde(skip)]
+    spec_decode: Option<SpecDecode>,
+}
+
 /// Sends the load and gathers everything about it.
-#[allow(clippy::too_many_arguments)] // each is one station of the run's path
 pub fn run(
     args: &ServeArgs,
-    plan: Arc<Plan>,
-    mut facts: RunFacts,
+    plan: &Arc<Plan>,
     server: &Server,
-    model: &Model,
-    counter: &Counter,
-    prompts: &PromptSet,
     prepared: &Prepared,
-) -> Outcome<Ran> {
+    names: &Names,
+) -> Outcome<(Vec<Row>, Ending)> {
     let counters_before = Counters::read(server);
     profiler(args, server, "/start_profile")?;
-    let anchor = WallAnchor::take();
-    let (rows, log) = send(args, &plan, server, prepared)?;
+    let mut journal = Journal::open(args, names)?;
+    let (rows, log) = send(args, plan, server, prepared, &mut journal)?;
     profiler(args, server, "/stop_profile")?;
-    let spec_decode = counters_before.and_then(|before| Counters::read(server)?.since(&before));
+    let measured = |id: u32| plan.intent(IntentId(id)).stage == Stage::Measured;
+    let ending = Ending {
+        origin_ns: log.origin.map(Time::ns),
+        interrupted: signals::interrupts() + signals::terminates() > 0,
+        terminated: signals::terminates() > 0,
+        lateness_ns: Some(log.late.iter().filter(|l| measured(l.id)).map(|l| l.by.ns()).collect()),
+        probe_noise_ns: Some(log.noise.sorted_ns.clone()),
+        cpu_share: log.busiest_loop(),
+        reader_late_p99_ns: reader_late_p99(&log.read_delay),
+        fd_limit_hit: Some(log.local_limit_hits > 0),
+        notes: log.refused.clone(),
+        spec_decode: counters_before.and_then(|before| Counters::read(server)?.since(&before)),
+    };
+    journal.close(&ending)?;
+    Ok((rows, ending))
+}
 
-    let (measured, probes) = part(rows, &plan);
-    facts.start = log.origin.unwrap_or(log.start);
-    facts.end = measured.iter().filter_map(super::judge::ended).max().unwrap_or(log.end).max(facts.start);
-    facts.interrupted = signals::interrupts() + signals::terminates() > 0;
+impl Names {
+    /// Of a run about to begin.
+    pub fn new(model: &Model, counter: &Counter, prompts: &PromptSet, prepared: &Prepared) -> Names {
+        let anchor = WallAnchor::take();
+        let now = clock::now();
+        Names {
+            argv: std::env::args().collect(),
+            model_id: model.id.clone(),
+            tokenizer_id: counter.id(),
+            num_prompts: prompts.prompts.len(),
+            // What a chat template adds is the server's secret, so lengths can be held to only where the prompt is sent as it is.
+            lengths_exact: !matches!(counter, Counter::None) && prepared.api() == Api::Completions,
+            anchor: (now.ns(), anchor.unix_ns(now)),
+        }
+    }
+
+    fn date(&self, at: Time) -> LocalDate {
+        LocalDate::of_unix_ns(self.anchor.1.saturating_add_signed(at.minus(Time(self.anchor.0))))
+    }
+}
+
+/// From rows to a run: the same whether it has just ended or is read back from its folder. Without an ending it was cut off.
+pub fn assemble(
+    args: &ServeArgs,
+    plan: &Plan,
+    mut facts: RunFacts,
+    names: &Names,
+    rows: Vec<Row>,
+    ending: Option<Ending>,
+) -> Outcome<Ran> {
+    let cut_off = ending.is_none();
+    let ending = ending.unwrap_or_default();
+    let (measured, probes) = part(rows, plan);
+    facts.start = ending.origin_ns.map(Time).or_else(|| origin(&measured, plan)).unwrap_or(Time(names.anchor.0));
+    facts.end = measured.iter().filter_map(super::judge::ended).max().unwrap_or(facts.start).max(facts.start);
+    facts.interrupted = ending.interrupted || cut_off;
     facts.output_forced = args.payload.ignore_eos || args.data.dataset_name == "random";
-    // What a chat template adds is the server's secret, so lengths can be held to only where the prompt is sent as it is.
-    facts.prompt_lengths_exact = !matches!(counter, Counter::None) && prepared.api() == Api::Completions;
-
-    let health = health(&log, &plan);
+    facts.prompt_lengths_exact = names.lengths_exact;
     let metadata = args.report.metadata.iter().map(|pair| super::target::key_value("--metadata", pair));
     let description = Description {
-        date: LocalDate::of_unix_ns(anchor.unix_ns(clock::now())).compact(),
+        date: names.date(facts.end).compact(),
         backend: args.target.backend.clone(),
         label: args.report.label.clone(),
-        model_id: model.id.clone(),
-        tokenizer_id: counter.id(),
-        num_prompts: prompts.prompts.len(),
+        model_id: names.model_id.clone(),
+        tokenizer_id: names.tokenizer_id.clone(),
+        num_prompts: names.num_prompts,
         metadata: metadata.collect::<Outcome<_>>()?,
     };
     let changes = plan.rps_changes().into_iter().map(|change| RateChange {
         rps: u64::from(change.rps),
-        timestamp: LocalDate::of_unix_ns(anchor.unix_ns(facts.start + change.at)).to_string(),
+        timestamp: names.date(facts.start + change.at).to_string(),
     });
     let extras = Extras {
         probes: super::judge::probes(&probes),
         rate_changes: changes.collect(),
-        spec_decode,
+        spec_decode: ending.spec_decode,
         ..Extras::default()
     };
-    Ok(Ran {
-        facts,
-        rows: measured,
-        health,
-        description,
-        extras,
-        notes: log.refused,
-        terminated: signals::terminates() > 0,
-    })
+    let health = ClientHealth {
+        lateness_ns: ending.lateness_ns,
+        probe_noise_ns: ending.probe_noise_ns,
+        cpu_share: ending.cpu_share,
+        reader_late_p99_ns: ending.reader_late_p99_ns,
+        fd_limit_hit: ending.fd_limit_hit,
+        ..ClientHealth::default()
+    };
+    Ok(Ran { facts, rows: measured, health, description, extras, notes: ending.notes, terminated: ending.terminated })
+}
+
+/// The schedule's start, from any request whose offset the plan knows.
+fn origin(rows: &[Row], plan: &Plan) -> Option<Time> {
+    let of = |row: &Row| Some(row.at.get(Moment::Scheduled)? - plan.intent(IntentId(row.id as u32)).offset?);
+    rows.iter().find_map(of)
 }
 
 /// Releases the load and collects the rows, under the eye of Ctrl-C.
-fn send(args: &ServeArgs, plan: &Arc<Plan>, server: &Server, prepared: &Prepared) -> Outcome<(Vec<Row>, RunLog)> {
+fn send(
+    args: &ServeArgs,
+    plan: &Arc<Plan>,
+    server: &Server,
+    prepared: &Prepared,
+    journal: &mut Journal,
+) -> Outcome<(Vec<Row>, RunLog)> {
     signals::watch();
     let control = Arc::new(Control::new());
     let over = AtomicBool::new(false);
     let total = (!plan.endless()).then(|| u64::from(plan.requests()));
     let mut load = Load::new(plan.clone());
     let mut rows = Vec::with_capacity(total.unwrap_or(0) as usize);
+    let mut broken = None;
     let log = std::thread::scope(|scope| {
         scope.spawn(|| watch_signals(&control, &over));
         let line = progress::Line::start(&control, total, args.report.disable_tqdm);
-        let log = client::run(&mut load, prepared, &server.target, &config(args), &control, &mut |row| rows.push(row));
+        let log = client::run(&mut load, prepared, &server.target, &config(args), &control, &mut |row| {
+            if let Err(failure) = journal.row(&row) {
+                broken.get_or_insert(failure);
+            }
+            rows.push(row);
+        });
         drop(line);
         over.store(true, Ordering::Relaxed);
         log
@@ -197,18 +287,6 @@ fn part(rows: Vec<Row>, plan: &Plan) -> (Vec<Row>, Vec<Row>) {
         }
     }
     (measured, probes)
-}
-
-fn health(log: &RunLog, plan: &Plan) -> ClientHealth {
-    let measured = |id: u32| plan.intent(IntentId(id)).stage == Stage::Measured;
-    ClientHealth {
-        lateness_ns: Some(log.late.iter().filter(|l| measured(l.id)).map(|l| l.by.ns()).collect()),
-        probe_noise_ns: Some(log.noise.sorted_ns.clone()),
-        cpu_share: log.busiest_loop(),
-        reader_late_p99_ns: reader_late_p99(&log.read_delay),
-        fd_limit_hit: Some(log.local_limit_hits > 0),
-        ..ClientHealth::default()
-    }
 }
 
 /// The upper edge of the bucket that holds the 99th percentile.

@@ -18,6 +18,14 @@ pub fn plan(args: &LoadArgs) -> Outcome<Arc<workload::Plan>> {
     })
 }
 
+/// The plan for the prompts there are: a data set may have given fewer than were asked for (`--no-oversample`).
+pub fn fit(args: &LoadArgs, plan: Arc<workload::Plan>, prompts: usize) -> Outcome<Arc<workload::Plan>> {
+    if plan.endless() || plan.requests() as usize <= prompts {
+        return Ok(plan);
+    }
+    self::plan(&LoadArgs { num_prompts: Some(prompts as u64), ..args.clone() })
+}
+
 fn spec(args: &LoadArgs) -> workload::Spec {
     workload::Spec {
         num_prompts: args.num_prompts,

@@ -13,6 +13,7 @@ macro_rules! refused {
         }
 
         /// `(flag, why it is refused)`.
+        #[cfg(test)]
         pub const REFUSED: &[(&str, &str)] = &[$(($flag, $why)),*];
 
         impl RefusedArgs {

@@ -21,6 +21,7 @@ pub struct Prepared {
     probe: Box<[u8]>,
     id_prefix: String,
     stream: bool,
+    choices: u32,
 }
 
 impl Prepared {
@@ -45,7 +46,17 @@ impl Prepared {
         let probe = writer.body(model, &probe)?;
         let lengths = prompts.iter().map(|p| (p.prompt_tokens, p.output_tokens)).collect();
         let id_prefix = args.target.request_id_prefix.clone().unwrap_or_else(random_prefix);
-        Ok(Prepared { endpoint: endpoint.clone(), plan: plan.clone(), bodies, lengths, probe, id_prefix, stream })
+        let choices = extra.get("n").and_then(Value::as_u64).map_or(1, |n| n.clamp(1, 128) as u32);
+        Ok(Prepared {
+            endpoint: endpoint.clone(),
+            plan: plan.clone(),
+            bodies,
+            lengths,
+            probe,
+            id_prefix,
+            stream,
+            choices,
+        })
     }
 
     /// Bytes of all bodies.
@@ -69,6 +80,7 @@ impl Prepared {
         client::Request {
             headers: vec![("x-request-id", Cow::Owned(format!("{}{id}", self.id_prefix)))],
             stream: self.stream,
+            choices: self.choices,
             prompt_tokens,
             output_tokens: Some(output_tokens),
             ..client::Request::new(self.endpoint.api, &self.endpoint.path, &*self.bodies[item])

@@ -1,0 +1,93 @@
+//! `--run-dir`: everything a report is made from, written as it happens, so that any death loses nothing that had ended.
+
+use super::args::ServeArgs;
+use super::live::{Ending, Names};
+use crate::failure::{Failure, Outcome};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use tailbound_record::Row;
+use tailbound_record::log::{Damage, Reader, Record, Writer};
+
+const FILE: &str = "events.log";
+const NAMES: &str = "names";
+const ENDING: &str = "ending";
+
+/// The log of a run being made; does nothing without `--run-dir`.
+pub struct Journal {
+    open: Option<(PathBuf, Writer<File>)>,
+}
+
+impl Journal {
+    /// Makes the folder and begins the log. A folder that already holds a run is refused: nothing is ever written over.
+    pub fn open(args: &ServeArgs, names: &Names) -> Outcome<Journal> {
+        let Some(folder) = &args.report.run_dir else { return Ok(Journal { open: None }) };
+        let path = folder.join(FILE);
+        let failed = |e: std::io::Error| Failure::new(format!("failed to write {}: {e}", path.display()));
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let file = File::options().write(true).create_new(true).open(&path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::AlreadyExists => {
+                Failure::usage(format!("--run-dir {}: it already holds a run", folder.display()))
+                    .hint("name another folder, or see what is in it: tailbound report DIR")
+            }
+            _ => failed(e),
+        })?;
+        // Not buffered: a row is one small write, and what was written survives this process.
+        let mut writer = Writer::new(file).map_err(failed)?;
+        let json = serde_json::to_vec(names).map_err(|e| Failure::new(e.to_string()))?;
+        writer.note(NAMES, &json).map_err(failed)?;
+        Ok(Journal { open: Some((path, writer)) })
+    }
+
+    /// Adds a request that has ended.
+    pub fn row(&mut self, row: &Row) -> Outcome<()> {
+        self.with(|writer| writer.row(row))
+    }
+
+    /// Adds what is known once the run is over.
+    pub fn close(mut self, ending: &Ending) -> Outcome<()> {
+        let json = serde_json::to_vec(ending).map_err(|e| Failure::new(e.to_string()))?;
+        self.with(|writer| writer.note(ENDING, &json).and_then(|()| writer.flush()))
+    }
+
+    fn with(&mut self, write: impl FnOnce(&mut Writer<File>) -> std::io::Result<()>) -> Outcome<()> {
+        let Some((path, writer)) = &mut self.open else { return Ok(()) };
+        write(writer).map_err(|e| Failure::new(format!("failed to write {}: {e}", path.display())))
+    }
+}
+
+/// What a run's folder holds.
+pub struct Kept {
+    /// Names, and the command.
+    pub names: Names,
+    /// All rows, warm-ups and probes too.
+    pub rows: Vec<Row>,
+    /// What was written at the run's end; `None` if it died before.
+    pub ending: Option<Ending>,
+    /// Whether the log's last record was torn or damaged.
+    pub damage: Option<Damage>,
+}
+
+/// Reads a run's folder.
+pub fn read(folder: &Path) -> Outcome<Kept> {
+    let path = if folder.is_dir() { folder.join(FILE) } else { folder.to_owned() };
+    let failed = |what: String| Failure::new(format!("failed to read {}: {what}", path.display()));
+    let file = File::open(&path).map_err(|e| failed(e.to_string()).hint("a run's folder is what --run-dir named"))?;
+    let mut reader = Reader::new(BufReader::new(file)).map_err(|e| failed(e.to_string()))?;
+    let (mut names, mut ending, mut rows) = (None, None, Vec::new());
+    for record in &mut reader {
+        match record.map_err(|e| failed(e.to_string()))? {
+            Record::Row(row) => rows.push(*row),
+            Record::Note { name, bytes } if name == NAMES => names = Some(parse(&bytes).map_err(failed)?),
+            Record::Note { name, bytes } if name == ENDING => ending = Some(parse(&bytes).map_err(failed)?),
+            Record::Note { .. } => {}
+        }
+    }
+    let names = names.ok_or_else(|| failed("the run's names are missing: it died before it began".into()))?;
+    rows.sort_unstable_by_key(|row: &Row| row.id);
+    Ok(Kept { names, rows, ending, damage: reader.damage() })
+}
+
+fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    serde_json::from_slice(bytes).map_err(|e| e.to_string())
+}
