@@ -11,6 +11,7 @@ pub mod describe;
 mod detect;
 mod error;
 mod formats;
+pub mod generate;
 mod hash;
 mod items;
 mod num;
@@ -20,6 +21,7 @@ mod row;
 pub mod servegen;
 mod source;
 mod stamp;
+pub mod transform;
 mod write;
 
 pub use account::{Accounting, Drop, Notice, Seen};

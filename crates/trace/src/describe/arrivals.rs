@@ -206,6 +206,23 @@ fn fit(figures: &mut GapFigures, positive: Vec<f64>) {
     figures.weibull_mle_on_positive_gaps = fits::weibull(&logs);
 }
 
+/// How bursty arrivals are, in the four figures a generator has to meet.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Burstiness {
+    /// CV (population) of the gaps.
+    pub gap_cv: Option<f64>,
+    /// Index of dispersion of counts per 1 s, 10 s and 60 s.
+    pub dispersion: [Option<f64>; 3],
+}
+
+/// The burstiness of ascending arrival times in nanoseconds: the same figures as in a description, without the rest.
+pub fn burstiness(sorted: &[i64]) -> Burstiness {
+    let gaps: Vec<f64> = sorted.windows(2).map(|w| seconds(w[1] - w[0])).collect();
+    let gap_cv = moments(&gaps).filter(|(mean, _)| *mean > 0.0).map(|(mean, var)| libm::sqrt(var) / mean);
+    let dispersion = [1, 10, 60].map(|s| counts(sorted, s * SECOND)?.index_of_dispersion);
+    Burstiness { gap_cv, dispersion }
+}
+
 /// Arrivals in the whole windows [first + i·w, first + (i + 1)·w).
 pub(crate) fn counts(sorted: &[i64], window: i64) -> Option<CountFigures> {
     let (first, last) = (*sorted.first()?, *sorted.last()?);

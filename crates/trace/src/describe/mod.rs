@@ -11,7 +11,7 @@ mod prompts;
 mod sessions;
 mod text;
 
-pub use arrivals::{ArrivalFigures, CountFigures, GammaFit, GapFigures, WindowFigures};
+pub use arrivals::{ArrivalFigures, Burstiness, CountFigures, GammaFit, GapFigures, WindowFigures, burstiness};
 pub use explain::{Definition, explain};
 pub use fits::Fit;
 pub use groups::{GroupFigures, Grouped};
@@ -154,6 +154,16 @@ pub fn describe_arrivals(sorted: Vec<i64>) -> Option<ArrivalFigures> {
     arrivals::figures(sorted, Clock::Offset, 0, span)
 }
 
+/// Spearman's rank correlation of pairs, average ranks.
+pub(crate) fn spearman_of(pairs: &[[u32; 2]]) -> Option<f64> {
+    let (mut x, mut y) = (Histogram::default(), Histogram::default());
+    for &[a, b] in pairs {
+        x.add(a.into());
+        y.add(b.into());
+    }
+    lengths::spearman(pairs, &x, &y)
+}
+
 struct Describer {
     rows: u64,
     arrivals: Vec<i64>,
@@ -200,12 +210,7 @@ impl Lengths {
         if complete == self.input.n() && complete == self.output.n() {
             return lengths::spearman(&self.pairs, &self.input, &self.output);
         }
-        let (mut x, mut y) = (Histogram::default(), Histogram::default());
-        for &[input, output] in &self.pairs {
-            x.add(input.into());
-            y.add(output.into());
-        }
-        lengths::spearman(&self.pairs, &x, &y)
+        spearman_of(&self.pairs)
     }
 }
 

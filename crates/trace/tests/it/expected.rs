@@ -99,7 +99,7 @@ fn by_group(ours: &Value) -> Value {
 }
 
 /// Compares what `want` has; returns how many figures that was.
-fn compare(path: &str, want: &Value, got: &Value) -> u32 {
+pub fn compare(path: &str, want: &Value, got: &Value) -> u32 {
     match want {
         Value::Object(map) => map.iter().map(|(k, v)| compare(&format!("{path}/{k}"), v, &got[k])).sum(),
         Value::Array(list) => {

@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests: helpers are not seen as such by the lint")]
 
+mod cycles;
 mod expected;
+mod fit;
 mod messy;
+mod servegen;
+mod trips;
 
 use std::path::PathBuf;
 
