@@ -13,17 +13,16 @@ use tailbound_record::{Moment, Row};
 use tailbound_wire::Api;
 use tailbound_workload::{IntentId, Load, Spec};
 
+/// All requests are alike; with `--unique` each body has a length of its own, so that the server's log can be matched to the rows.
 struct Same {
-    body: Vec<u8>,
+    bodies: Vec<Vec<u8>>,
     tokens: u32,
 }
 
 impl Requests for Same {
-    fn request(&self, _: IntentId) -> Request<'_> {
-        Request {
-            output_tokens: Some(self.tokens),
-            ..Request::new(Api::Completions, "/v1/completions", &self.body[..])
-        }
+    fn request(&self, id: IntentId) -> Request<'_> {
+        let body = &self.bodies[id.0 as usize % self.bodies.len()];
+        Request { output_tokens: Some(self.tokens), ..Request::new(Api::Completions, "/v1/completions", &body[..]) }
     }
 }
 
@@ -50,11 +49,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if flags.on("--insecure") {
         target.trust = Trust::Anything;
     }
-    let prompt = "a ".repeat(32);
-    let body = format!(
-        "{{\"model\":\"mock\",\"prompt\":\"{prompt}\",\"max_tokens\":{tokens},\"stream\":true,\"stream_options\":{{\"include_usage\":true}}}}"
-    );
-    let requests = Same { body: body.into_bytes(), tokens };
+    let kinds: usize = if flags.on("--unique") { flags.number("--requests").unwrap_or(1) } else { 1 };
+    let bodies = (0..kinds).map(|i| {
+        let prompt = "a ".repeat(32) + &"a".repeat(i);
+        format!(
+            "{{\"model\":\"mock\",\"prompt\":\"{prompt}\",\"max_tokens\":{tokens},\"stream\":true,\"stream_options\":{{\"include_usage\":true}}}}"
+        )
+        .into_bytes()
+    });
+    let requests = Same { bodies: bodies.collect(), tokens };
     let spec = Spec {
         num_prompts: flags.number("--requests"),
         request_rate: flags.number("--rate"),
@@ -89,11 +92,12 @@ fn write_rows(path: &str, rows: &[Row]) -> std::io::Result<()> {
         let at = |moment| row.at.get(moment).map_or("null".to_owned(), |t| t.ns().to_string());
         write!(
             out,
-            "{{\"i\":{},\"intended\":{},\"released\":{},\"sent\":{},\"first\":{},\"last\":{},\"connect_start\":{},\"connected\":{},\"stamps\":\"{:?}\",\"end\":\"{:?}\",\"at\":[",
+            "{{\"i\":{},\"intended\":{},\"released\":{},\"sent\":{},\"written\":{},\"first\":{},\"last\":{},\"connect_start\":{},\"connected\":{},\"stamps\":\"{:?}\",\"end\":\"{:?}\",\"at\":[",
             row.id,
             at(Moment::Scheduled),
             at(Moment::Released),
             at(Moment::WriteStart),
+            at(Moment::Written),
             at(Moment::FirstToken),
             at(Moment::LastToken),
             at(Moment::ConnectStart),

@@ -37,6 +37,9 @@ pub fn run(
     control: &Control,
     sink: &mut dyn FnMut(Row),
 ) -> Result<RunLog, ClientError> {
+    if target.http2 {
+        return Err(ClientError::NotPermitted("speak HTTP/2: this client measures over HTTP/1.1 only, for now".into()));
+    }
     let descriptors = make_room(load, config)?;
     let addresses = target.resolve()?;
     let tls = TlsSetup::new(target)?;

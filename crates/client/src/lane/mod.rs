@@ -73,6 +73,8 @@ pub(crate) struct Lane<'a> {
     now: Time,
     /// When the last batch of reads began.
     batch_at: Time,
+    /// More was due than one turn of sending takes.
+    backlog: bool,
     /// Requests in flight.
     jobs: usize,
     /// The address that answered last.
@@ -89,6 +91,8 @@ const BATCH: usize = 512;
 const READ: usize = 128 << 10;
 /// No wait is longer.
 const LOOK_UP: Dur = Dur::from_ms(250);
+/// The longest time of sending without a look at what can be read.
+const SENDING: Dur = Dur::from_ms(1);
 /// The priority of loops among real-time threads (1 to 99).
 pub(crate) const PRIORITY: u8 = 10;
 /// How long the body's end may take once the answer has said that it is over.
@@ -113,6 +117,7 @@ impl<'a> Lane<'a> {
             stamps: StampMap::new(),
             now: clock::now(),
             batch_at: Time::ZERO,
+            backlog: false,
             jobs: 0,
             preferred: 0,
             head: Vec::new(),
@@ -214,18 +219,31 @@ impl<'a> Lane<'a> {
         self.due.peek().map_or(Time::MAX, |Reverse(assigned)| assigned.due)
     }
 
+    /// Sends what is due. In a burst that takes longer than [`SENDING`], reading gets its turn: answers that wait meanwhile would
+    /// share reads, and lose their own stamps.
     fn send_due(&mut self) {
+        self.backlog = false;
         if self.due.is_empty() {
             return;
         }
         self.now = clock::now();
-        while let Some(Reverse(assigned)) = self.due.peek().copied() {
-            if assigned.due > self.now {
+        let until = self.now + SENDING;
+        while self.send_one() {
+            self.backlog = self.now >= until;
+            if self.backlog {
                 return;
             }
-            self.due.pop();
-            self.start(assigned);
         }
+    }
+
+    /// Sends the next request if it is due at `self.now`.
+    fn send_one(&mut self) -> bool {
+        if self.next_due() > self.now {
+            return false;
+        }
+        let Some(Reverse(assigned)) = self.due.pop() else { return false };
+        self.start(assigned);
+        true
     }
 
     /// After a batch of reads, lets readiness pile up for a while, so that it is read together; never past the next send.
@@ -236,7 +254,16 @@ impl<'a> Lane<'a> {
         }
         let until = (self.batch_at + Config::GATHER).min(self.next_due());
         let left = until.since(clock::now());
-        left.is_zero() || !self.port.wake.wait(left) && self.next_due() > clock::now()
+        // Zero as well where something is overdue: then it is reading's turn.
+        if left.is_zero() {
+            return true;
+        }
+        let rung = self.port.wake.wait(left);
+        if rung {
+            // Whoever rings leaves word before the signal, so a signal without word is an old one; kept, it would end every wait.
+            self.port.wake.clear();
+        }
+        !rung && self.next_due() > clock::now()
     }
 
     /// One wait, and everything that is ready then.
@@ -253,11 +280,13 @@ impl<'a> Lane<'a> {
         for i in 0..n {
             let ready = self.epoll.ready(i);
             if ready.token == WAKE {
+                self.port.wake.clear();
                 continue;
             }
             self.ready(ready);
-            if self.next_due() <= self.now {
-                self.send_due();
+            // What has become due meanwhile goes out at once; a backlog has its turn after the batch.
+            if !self.backlog || self.next_due() > self.batch_at {
+                self.send_one();
             }
         }
     }

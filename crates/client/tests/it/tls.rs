@@ -11,18 +11,18 @@ use tailbound_record::{Cause, End, Finish, Moment, Phase};
 fn tls_server(
     serve: impl Fn(&mut rustls::Stream<'_, rustls::ServerConnection, TcpStream>) + Send + Sync + 'static,
 ) -> (SocketAddr, String) {
-    let issued = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let issued = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a test certificate");
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(issued.signing_key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .unwrap()
+        .expect("a test certificate")
         .with_no_client_auth()
         .with_single_cert(vec![issued.cert.der().clone()], key)
-        .unwrap();
+        .expect("a test certificate");
     let config = Arc::new(config);
     let addr = start(move |mut socket, _| {
-        let mut tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+        let mut tls = rustls::ServerConnection::new(Arc::clone(&config)).expect("a TLS connection");
         serve(&mut rustls::Stream::new(&mut tls, &mut socket));
         tls.send_close_notify();
         let _ = tls.write_tls(&mut socket);
