@@ -42,7 +42,7 @@ fn answer_all(stream: &mut (impl Read + Write)) {
 }
 
 fn tls_target(addr: SocketAddr, trust: Trust) -> Target {
-    let mut target = Target::parse(&format!("https://localhost:{}", addr.port())).unwrap();
+    let mut target = Target::parse(&format!("https://localhost:{}", addr.port())).expect("a URL");
     target.trust = trust;
     target
 }
