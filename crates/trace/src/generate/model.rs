@@ -126,7 +126,8 @@ fn length_model(rows: &[&Row], from_s: f64) -> LengthModel {
 /// Draws a workload from a model. Counts are as random as the arrivals make them; clients do not depend on each other.
 pub fn generate(model: &Model, ask: &Generate, seed: Seed) -> Result<Trace, Error> {
     let duration = ask.duration_s.unwrap_or(model.span_s);
-    if !(duration > 0.0 && duration < 1e9) || !(ask.rate_scale > 0.0 && ask.rate_scale.is_finite()) {
+    let usable = duration > 0.0 && duration < 1e9 && ask.rate_scale > 0.0 && ask.rate_scale.is_finite();
+    if !usable {
         let what = "failed to generate: the duration and the rate's factor must be above zero";
         return Err(Error::Asked(what.into()));
     }
