@@ -19,6 +19,8 @@ use tailbound_workload::{IntentId, Law, Load, Spec};
 
 /// Descriptors kept for other things than connections: files, pipes, epoll instances.
 const RESERVED: u64 = 64;
+/// Room in the table of descriptors is made ahead for no more (half a megabyte of it).
+const MOST_AHEAD: u64 = 1 << 16;
 /// How often ended requests' rows go to the sink.
 const COLLECT: Dur = Dur::from_ms(50);
 /// The pacer comes before the loops.
@@ -219,6 +221,7 @@ fn loops(config: &Config) -> usize {
 /// Raises the limit on descriptors, and refuses a plan that is sure to need more than there are.
 fn make_room(load: &Load, config: &Config) -> Result<u64, ClientError> {
     let limit = limits::raise_nofile().map_err(system("read the limit on file descriptors"))?.now;
+    limits::widen_table(limit.min(MOST_AHEAD));
     let Some(needed) = surely_needed(load, config) else { return Ok(limit) };
     let reserved = limits::open_files().unwrap_or(16) + RESERVED;
     if needed + reserved > limit {
