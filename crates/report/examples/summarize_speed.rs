@@ -72,6 +72,7 @@ fn rows(n: u64, events: u32, bundle: u16) -> Vec<Row> {
             row.at.set(Moment::WriteStart, Time(now + rng.below(50_000)));
             let mut at = now + 20_000_000 + (rng.exponential() * 40e6) as u64;
             row.at.set(Moment::FirstToken, Time(at));
+            row.at.set(Moment::FirstVisible, Time(at));
             for read in 0..events {
                 row.chunks.push(Time(at), read, bundle, true);
                 at += 5_000_000 + rng.below(20_000_000);

@@ -59,8 +59,8 @@ impl Spans {
 
     /// The step function of requests in flight. An end at the moment of a start comes first, so that a place handed on counts once.
     fn sweep(mut self) -> Vec<(Time, u32)> {
-        sort::ascending(&mut self.starts);
-        sort::ascending(&mut self.ends);
+        sort::times(&mut self.starts);
+        sort::times(&mut self.ends);
         let (starts, ends) = (self.starts, self.ends);
         let mut steps: Vec<(Time, u32)> = Vec::with_capacity(starts.len() * 2);
         let (mut s, mut e) = (0, 0);

@@ -232,14 +232,19 @@ impl Samples {
     pub(crate) fn finish(self) -> Latencies {
         let icl = Arc::new(Dist::new(self.icl));
         let itl = if self.any_bundle { Arc::new(Dist::new(self.itl)) } else { icl.clone() };
+        // Most runs have no reasoning and one token in the first event: what is equal is sorted once.
+        let ttfo_is_ttft = self.ttfo == self.ttft;
+        let tpot_is_vllms = self.tpot == self.tpot_vllm;
+        let ttft = Dist::new(self.ttft);
+        let tpot = Dist::new(self.tpot);
         Latencies {
-            ttft: Dist::new(self.ttft),
             ttft_scheduled: Dist::new(self.ttft_scheduled),
-            ttfo: Dist::new(self.ttfo),
-            tpot: Dist::new(self.tpot),
-            tpot_vllm: Dist::new(self.tpot_vllm),
+            ttfo: if ttfo_is_ttft { ttft.clone() } else { Dist::new(self.ttfo) },
+            tpot_vllm: if tpot_is_vllms { tpot.clone() } else { Dist::new(self.tpot_vllm) },
             tpot_over_n: Dist::new(self.tpot_over_n),
             tpot_incl_ttft: Dist::new(self.tpot_incl_ttft),
+            ttft,
+            tpot,
             itl,
             icl,
             e2e: Dist::new(self.e2e),

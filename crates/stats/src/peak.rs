@@ -31,7 +31,7 @@ impl TokenEvents {
 
     /// Sorts them; nothing may be added afterwards.
     pub(crate) fn sort(&mut self) {
-        sort::ascending(&mut self.packed);
+        sort::times(&mut self.packed);
     }
 
     /// The moments of all events, ascending.

@@ -26,7 +26,7 @@ pub struct Vllm {
     pub max_output_tokens_per_s: f64,
     /// Most requests that touched one such second.
     pub max_concurrent_requests: u64,
-    /// Release − scheduled arrival of completed requests, ns.
+    /// Release − scheduled arrival of completed requests, ns. Empty without a cap.
     pub client_queue_time: Dist,
     /// That plus the end-to-end latency, ns.
     pub e2el_including_client_queue: Dist,
@@ -52,8 +52,10 @@ impl<'a> Tally<'a> {
     pub(crate) fn add(&mut self, row: &Row) {
         self.completed += 1;
         self.good += u64::from(good(row, self.facts));
-        self.queue.push(queue_ns(row));
-        self.e2el_and_queue.extend(row.e2e().map(|d| d.ns() as f64 + queue_ns(row)));
+        if self.facts.max_concurrency.is_some() {
+            self.queue.push(queue_ns(row));
+            self.e2el_and_queue.extend(row.e2e().map(|d| d.ns() as f64 + queue_ns(row)));
+        }
         if let (Some(from), Some(until)) = (row.at.get(Moment::WriteStart), row.at.get(Moment::LastToken)) {
             self.spans.push((from, until.max(from)));
         }

@@ -1,4 +1,5 @@
 //! Rows to figures: definitions, corners, parity with numpy.
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its own vectors must fail")]
 
 mod goodput;
 mod in_flight;
