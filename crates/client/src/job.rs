@@ -47,7 +47,7 @@ impl Job {
         row.tokens.prompt_asked = request.prompt_tokens;
         row.tokens.output_asked = request.output_tokens;
         row.at.set(Moment::Scheduled, assigned.scheduled);
-        row.at.set(Moment::Released, now);
+        row.at.set(Moment::Released, assigned.due);
         if request.stream {
             row.chunks = Chunks::with_capacity(request.output_tokens.unwrap_or(64).min(MOST_EVENTS_AHEAD) as usize);
         }
@@ -154,7 +154,7 @@ impl Job {
         row.tokens.output_server = outcome.usage.output;
         row.tokens.cached_server = outcome.usage.cached;
         row.tokens.reasoning_server = outcome.usage.reasoning;
-        row.text = outcome.text.map(|text| text.all().into_boxed_str());
+        row.text = outcome.text.map(|text| text.visible().into_boxed_str());
         let end = match outcome.end {
             wire::End::Done(reason) => End::Done(reason.as_deref().map_or(Finish::Unstated, Finish::from_reason)),
             wire::End::Failed(fault, detail) => {
@@ -179,7 +179,7 @@ impl Job {
         let outcome = decoder.finish(Eof::Reset, |event| note(&mut row, &mut ignored, event, at));
         row.tokens.prompt_server = outcome.usage.prompt;
         row.tokens.output_server = outcome.usage.output;
-        row.text = outcome.text.map(|text| text.all().into_boxed_str());
+        row.text = outcome.text.map(|text| text.visible().into_boxed_str());
         seal(row, end, at, unstamped)
     }
 }

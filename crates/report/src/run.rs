@@ -33,6 +33,8 @@ pub struct Description {
     pub model_id: String,
     /// The tokenizer's id, if there was one.
     pub tokenizer_id: Option<String>,
+    /// The context length that prompts were held to (`--max-model-len`).
+    pub max_model_len: Option<u32>,
     /// Prompts asked for (a data set may have given fewer).
     pub num_prompts: usize,
     /// The user's own KEY=VALUE pairs.

@@ -134,6 +134,8 @@ impl Server {
 
         // Without more descriptors than the usual 1,024 most clients would be turned away; what cannot be raised shows there.
         let _ = tailbound_os::limits::raise_nofile();
+        // Before there are threads: later, each doubling of the table stops the process for some ten milliseconds.
+        tailbound_os::limits::widen_table(16_384);
         let listen = |source| EmulatorError::Listen { addr: config.listen, source };
         let listener = TcpListener::bind(config.listen).map_err(listen)?;
         tailbound_os::socket::widen_backlog(&listener, 16_384).map_err(listen)?;

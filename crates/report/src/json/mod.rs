@@ -2,6 +2,7 @@
 
 mod file;
 mod own;
+mod rust_client;
 mod vllm;
 
 use crate::Run;

@@ -1,4 +1,4 @@
-use super::{Detail, Num, own};
+use super::{Detail, Num, own, rust_client};
 use crate::run::percentile_word;
 use crate::{Run, Selected, ordered};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -21,6 +21,7 @@ impl Serialize for VllmResult<'_> {
         self.requests(&mut map)?;
         self.extras(&mut map)?;
         self.latencies(&mut map)?;
+        rust_client::entries(self.run, &mut map)?;
         map.serialize_entry("tailbound", &own::value(self.run))?;
         map.end()
     }
@@ -235,5 +236,9 @@ fn reserved(key: &str) -> bool {
         "rps_change_events",
         "tailbound",
     ];
-    KEYS.contains(&key) || key.ends_with("_ms") || key.starts_with("spec_decode_") || key.starts_with("diffusion_")
+    KEYS.contains(&key)
+        || rust_client::KEYS.contains(&key)
+        || key.ends_with("_ms")
+        || key.starts_with("spec_decode_")
+        || key.starts_with("diffusion_")
 }

@@ -79,7 +79,10 @@ fn the_keys_are_vllms_in_its_order_and_ours_come_last() {
     }
     expected.extend(spec);
     expected.extend(metrics.iter().flat_map(|m| statistics.iter().map(move |s| format!("{s}_{m}_ms"))));
-    expected.push("tailbound".to_owned());
+    // What the Rust client adds to the Python one.
+    expected.extend(["max_model_len", "input_throughput"].map(str::to_owned));
+    expected.extend(metrics.iter().map(|m| format!("p90_{m}_ms")));
+    expected.extend(["steady_state", "tailbound"].map(str::to_owned));
     assert_eq!(keys(&value(&owned.run(), Detail::PerRequest)), expected);
 
     let dropped = [

@@ -28,6 +28,7 @@ impl Owned {
             label: None,
             model_id: "org/model-7b".into(),
             tokenizer_id: Some("org/model-7b".into()),
+            max_model_len: None,
             num_prompts: rows.len(),
             metadata: vec![("gpu".into(), "H100".into())],
         };
