@@ -55,7 +55,8 @@ impl Lane<'_> {
             let Some(conn) = self.slots[slot as usize].conn.as_mut() else { return };
             let Some(complete) = take_bytes(conn, &self.buf[..stamped.len], &mut self.plain, at) else { return };
             match complete {
-                Ok(false) => {}
+                // What is waited for may have changed, and have a nearer limit: the first token is there, or the last.
+                Ok(false) => self.arm(slot),
                 Ok(true) => return self.complete(slot, at, to_the_end),
                 Err(Trouble::Http(what)) => return self.spoiled(slot, what),
                 Err(Trouble::Tls(e)) => return self.broken(slot, &e),

@@ -1,7 +1,7 @@
 use crate::server::*;
 use std::io::Write;
 use std::net::TcpListener;
-use tailbound_client::Config;
+use tailbound_client::{Config, Timeouts};
 use tailbound_clock::Dur;
 use tailbound_record::{Blame, Cause, End, Finish, Limit, Moment, Phase, Row};
 
@@ -151,6 +151,24 @@ fn each_time_limit_is_named() {
     let (phase, blame, cause, _) = failure(&row);
     assert_eq!((phase, blame, cause), (Phase::Stream, Blame::Server, Cause::Timeout(Limit::Gap)));
     assert_eq!(row.chunks.len(), 1);
+}
+
+/// The limits of a run without `--first-token-timeout` are hours long; the look at them must not hide a nearer one that comes later.
+#[test]
+fn a_gap_is_limited_even_where_nothing_before_it_is() {
+    let stalling = start(|mut stream, _| {
+        read_request(&mut stream);
+        let _ = write!(stream, "{SSE_CHUNKED}{}", chunk(&event("a", None)));
+        hold(stream);
+    });
+    let hours = Dur::from_secs(6 * 3600);
+    let row = ask(
+        stalling,
+        &limited(|c| {
+            c.timeouts = Timeouts { connect: hours, first_token: hours, gap: Dur::from_ms(80), request: hours };
+        }),
+    );
+    assert_eq!(failure(&row).2, Cause::Timeout(Limit::Gap));
 }
 
 #[test]

@@ -284,16 +284,17 @@ fn backlog(case: &Case<'_>) -> Findings {
     if !case.facts.open_loop() || case.held_back().is_some() {
         return Vec::new();
     }
-    let (Some(sent), Some(steady)) = (case.summary.throughput.sent_per_s, &case.summary.steady) else {
-        return Vec::new();
+    let Some(sent) = case.summary.throughput.sent_per_s else { return Vec::new() };
+    let found = match &case.summary.steady {
+        Some(steady) => (steady.requests_per_s, case.facts.end.since(steady.until).secs(), steady.length().secs()),
+        None => match backlog_without_window(case, sent) {
+            Some(found) => found,
+            None => return Vec::new(),
+        },
     };
-    let done = steady.requests_per_s;
-    if done >= sent * 0.9 || case.facts.end <= steady.until {
-        return Vec::new();
-    }
+    let (done, drain, length) = found;
     // The drain must be long too: a window with few requests in it may be short by chance.
-    let drain = case.facts.end.since(steady.until).secs();
-    if drain < steady.length().secs() * 0.1 {
+    if done >= sent * 0.9 || drain <= 0.0 || drain < length * 0.1 {
         return Vec::new();
     }
     let sentence = format!(
@@ -307,6 +308,18 @@ fn backlog(case: &Case<'_>) -> Findings {
         figures,
         "lower the rate below what the server finishes to measure its latency",
     )
+}
+
+/// Where half of the answers took longer than all arrivals together, there is no window between ramp-up and drain. Long answers do
+/// that as well as a queue; but only a queue spreads the first tokens over the drain. Rate finished, seconds of drain, seconds of arrivals.
+fn backlog_without_window(case: &Case<'_>, sent_per_s: f64) -> Option<(f64, f64, f64)> {
+    let counts = &case.summary.requests;
+    let sent = counts.planned - counts.never_sent;
+    let arrivals = sent.saturating_sub(1) as f64 / sent_per_s;
+    let drain = case.summary.duration.secs() - arrivals;
+    let ttft = case.summary.headline_ttft(case.facts);
+    let spread = (ttft.nearest_rank(95.0)? - ttft.nearest_rank(5.0)?) * 1e-9;
+    (spread >= drain * 0.5).then_some((case.summary.throughput.requests_per_s?, drain, arrivals))
 }
 
 fn few_samples(case: &Case<'_>) -> Findings {

@@ -96,9 +96,19 @@ fn a_server_that_falls_behind_is_valid_with_a_caution() {
             r
         })
         .collect();
-    let v = verdict(&rows, &RunFacts { request_rate: Some(100.0), ..facts(40_100) }, &ClientHealth::default());
-    assert!(v.valid(), "{v:?}");
-    assert_eq!(cautions(&v), []);
+    let facts_of = |end_ms| RunFacts { request_rate: Some(100.0), ..facts(end_ms) };
+    let v = verdict(&rows, &facts_of(40_100), &ClientHealth::default());
+    assert_eq!((v.valid(), cautions(&v)), (true, vec![Code::Backlog]), "{v:?}");
+    assert!(v.cautions[0].sentence.contains("24.94 req/s of 100.00 sent"), "{v:?}");
+    // Answers that are long, each in its own time, are no backlog.
+    let long: Vec<Row> = (0..1000)
+        .map(|i| {
+            let mut r = row(i, i * 10, &[(i * 10 + 20, 1), (i * 10 + 30_020, 1)]);
+            r.stamps = StampSource::Kernel;
+            r
+        })
+        .collect();
+    assert_eq!(cautions(&verdict(&long, &facts_of(40_100), &ClientHealth::default())), []);
     // With latencies in the window (every 5th request quick) there is a window to judge by.
     let rows: Vec<Row> = (0..1000)
         .map(|i| {
