@@ -63,7 +63,7 @@ def main():
     url = emulator.stdout.readline().split()[-1]
     shared = ["--base-url", url, "--model", "m", "--tokenizer", args.tokenizer, "--dataset-name", "random", "--random-input-len", "256",
               "--random-output-len", "64", "--num-prompts", "200", "--request-rate", "20", "--percentile-metrics", "ttft,tpot,itl,e2el",
-              "--save-result", "--save-detailed", "--result-dir", str(work)]
+              "--prompt-token-ids", "--save-result", "--save-detailed", "--result-dir", str(work)]
     results = {"tailbound": [], "vllm-rs": []}
     try:
         for i in range(args.rounds):

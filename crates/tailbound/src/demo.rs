@@ -4,12 +4,11 @@ use crate::bench::serve;
 use crate::cli::{BenchCommand, Cli, Command};
 use crate::failure::{Failure, Outcome};
 use crate::output::print;
+use crate::truth::Truth;
 use clap::{Args, Parser};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tailbound_emulator as emulator;
 use tailbound_engine::Profile;
-use tailbound_stats::Dist;
 
 /// See it work in a few seconds.
 #[derive(Args, Debug, Clone)]
@@ -20,8 +19,9 @@ pub struct DemoArgs {
 }
 
 const PROFILE: &str = "llama-3.1-8b-h100";
+const PREFIX: &str = "demo-";
 /// Requests per second that one such replica can take at this prompt length, and that it can't.
-const RATES: [(&str, u32); 2] = [("10", 60), ("90", 450)];
+const RATES: [(&str, u32); 2] = [("20", 140), ("90", 300)];
 
 /// Runs both loads. The exit code is 0 if the first met its objectives and the second missed them, as it should be.
 pub fn run(args: &DemoArgs) -> Outcome<u8> {
@@ -46,14 +46,14 @@ fn one_load(folder: &Path, rate: &str, requests: u32) -> Outcome<u8> {
     let server = emulator::Emulator::start(config).map_err(|e| Failure::new(format!("failed to {e}")))?;
     let flags = format!(
         "--base-url {} --dataset-name random --random-input-len 1024 --random-output-len 48 --num-prompts {requests} --request-rate {rate} \
-         --num-warmups 2 --goodput ttft:150 tpot:25",
+         --num-warmups 2 --request-id-prefix {PREFIX} --goodput ttft:150 tpot:25",
         server.url()
     );
     print(&format!("\n$ tailbound bench serve {flags}\n"))?;
     let argv = ["tailbound", "bench", "serve"].into_iter().chain(flags.split(' '));
     let cli = Cli::try_parse_from(argv).map_err(|e| Failure::new(e.to_string()))?;
     let Command::Bench(bench) = cli.command else { return Err(Failure::new("the demo's command is not a bench")) };
-    let BenchCommand::Serve(args) = bench.command;
+    let BenchCommand::Serve(args) = bench.command else { return Err(Failure::new("the demo's command is not a run")) };
     let Some(ran) = serve::measure(&args)? else { return Ok(0) };
     server.stop().map_err(|e| Failure::new(format!("failed to {e}")))?;
     let judged = serve::judge::Judged::new(&args, &ran)?;
@@ -64,27 +64,14 @@ fn one_load(folder: &Path, rate: &str, requests: u32) -> Outcome<u8> {
 
 /// The emulator wrote down when each request had arrived and when each token left, on the same clock.
 fn beside_the_truth(file: &Path, summary: &tailbound_stats::Summary) -> Outcome<String> {
-    let text =
-        std::fs::read_to_string(file).map_err(|e| Failure::new(format!("failed to read {}: {e}", file.display())))?;
-    let mut ttft = Vec::new();
-    let mut e2e = Vec::new();
-    for line in text.lines() {
-        let row: Value =
-            serde_json::from_str(line).map_err(|e| Failure::new(format!("failed to read {}: {e}", file.display())))?;
-        let measured = row["id"].as_str().is_some_and(|id| id.starts_with("bench-") && !id.contains("warmup"));
-        let sent: Vec<f64> = row["sent"].as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
-        if let (true, Some(first), Some(last)) = (measured, sent.first(), sent.last()) {
-            ttft.push(*first);
-            e2e.push(*last);
-        }
-    }
-    let (ttft, e2e) = (Dist::new(ttft), Dist::new(e2e));
+    let truth = Truth::read(file, PREFIX)?;
+    let (ttft, e2e) = (truth.ttft(), truth.e2e());
     let row = |name: &str, ours: Option<f64>, truth: Option<f64>| match (ours, truth) {
         (Some(ours), Some(truth)) => format!("  {name:<24} {:>10.3} ms   {:>10.3} ms\n", ours * 1e-6, truth * 1e-6),
         _ => format!("  {name:<24} {:>13}   {:>13}\n", "-", "-"),
     };
     let latency = &summary.latency;
-    let mut out = format!("Measured by this client, and by the server's own log ({} requests):\n", ttft.n());
+    let mut out = format!("Measured by this client, and by the server's own log ({} requests):\n", truth.len());
     out += &row("median TTFT", latency.ttft.median(), ttft.median());
     out += &row("p99 TTFT", latency.ttft.percentile(99.0), ttft.percentile(99.0));
     out += &row("median end-to-end", latency.e2e.median(), e2e.median());
