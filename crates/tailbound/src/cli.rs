@@ -38,7 +38,7 @@ pub struct BenchArgs {
 #[derive(Subcommand, Debug)]
 pub enum BenchCommand {
     /// One load against one server (the flags of `vllm bench serve` mean the same here)
-    #[command(after_help = SERVE_EXAMPLES)]
+    #[command(after_help = SERVE_EXAMPLES, allow_negative_numbers = true)]
     Serve(Box<ServeArgs>),
 }
 

@@ -22,7 +22,11 @@ impl Server {
         let wrong = |e: tailbound_client::ClientError| Failure::usage(format!("failed to {e}"));
         let mut target = Target::parse(base).map_err(wrong)?;
         target.trust = trust;
-        target.headers = headers.iter().map(|(n, v)| Header::new(n, v)).collect::<Result<_, _>>().map_err(wrong)?;
+        let header = |(name, value): &(String, String)| {
+            // The value is never shown: it may be a key.
+            Header::new(name, value).map_err(|e| Failure::usage(format!("--header {name}: failed to {e}")))
+        };
+        target.headers = headers.iter().map(header).collect::<Outcome<_>>()?;
         Ok(Server { target })
     }
 

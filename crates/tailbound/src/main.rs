@@ -12,6 +12,7 @@ mod progress;
 mod report_command;
 mod server_counters;
 mod units;
+mod usage;
 
 use clap::Parser;
 use cli::{BenchCommand, Cli, Command};
@@ -19,7 +20,10 @@ use failure::Outcome;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(cli::normalized(std::env::args_os()));
+    let cli = match Cli::try_parse_from(cli::normalized(std::env::args_os())) {
+        Ok(cli) => cli,
+        Err(error) => return usage::refuse(&error),
+    };
     output::set_color(&cli.color);
     match run(cli.command) {
         Ok(code) => ExitCode::from(code),

@@ -47,6 +47,14 @@ pub fn count(text: &str) -> Result<u64, String> {
     Ok(value as u64)
 }
 
+/// As [`count32`], and at least one.
+pub fn some32(text: &str) -> Result<u32, String> {
+    match count32(text)? {
+        0 => Err("must be at least 1".into()),
+        n => Ok(n),
+    }
+}
+
 /// As [`count`], for 32 bits.
 pub fn count32(text: &str) -> Result<u32, String> {
     u32::try_from(count(text)?).map_err(|_| format!("`{text}` is too large"))

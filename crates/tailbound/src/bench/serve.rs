@@ -35,12 +35,14 @@ pub fn run(args: &ServeArgs) -> Outcome<u8> {
 /// Prints and saves what a run came to; the exit code tells the verdict.
 pub fn tell(args: &ServeArgs, ran: &Ran) -> Outcome<u8> {
     let judged = Judged::new(args, ran)?;
-    save::result(args, &judged)?;
+    // Saved first, so that "saved to …" stands above the report; but a save that fails must not cost the report.
+    let saved = save::result(args, &judged);
     output::print(&match args.report.format {
         Format::Text => judged.text(args.report.explain),
         Format::Json => judged.json(args) + "\n",
     })?;
-    Ok(if args.report.no_fail && !ran.interrupted() { 0 } else { judged.exit_code() })
+    saved?;
+    Ok(if args.report.no_fail && !ran.facts.interrupted { 0 } else { judged.exit_code() })
 }
 
 /// Everything up to the rows. `None` for a dry run.
@@ -48,12 +50,18 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     // What needs no network is judged first, so that a typing error costs nothing.
     refused::check(&args.refused, &args.target.backend, &args.data.dataset_name)?;
     plan::check_selection(&args.report)?;
+    live::metadata(args)?;
+    requests::extra(&args.payload)?;
+    save::check(args)?;
     let plan = plan::plan(&args.load)?;
     let facts = plan::facts(args, &plan)?;
     data::data_set(&args.data)?;
     let endpoint = Endpoint::from_args(&args.target)?;
     let server = discover::server(args, &endpoint)?;
 
+    if !args.report.dry_run {
+        discover::reachable(args, &server)?;
+    }
     let model = discover::model(args, &server)?;
     let counter = Counter::resolve(&args.target, &model.root, &server)?;
     let prompts =

@@ -206,7 +206,7 @@ pub struct ReportArgs {
     /// Share of requests that must meet the objectives for the run to count as passed
     #[arg(long, value_name = "SHARE", default_value_t = 0.9)]
     pub attainment: f64,
-    /// Print the formula of every metric and exit
+    /// Print the formula of every figure after the report
     #[arg(long)]
     pub explain: bool,
     /// No progress line
@@ -234,7 +234,7 @@ pub struct ReportArgs {
 #[command(next_help_heading = "Client")]
 pub struct ClientArgs {
     /// Threads that carry connections
-    #[arg(long, value_name = "N", default_value = "1", value_parser = units::count32)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = units::some32)]
     pub threads: u32,
     /// Read each socket as soon as it is ready instead of gathering ready sockets for 0.2 ms (stamps are the kernel's either way)
     #[arg(long)]

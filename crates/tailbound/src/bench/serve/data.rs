@@ -55,7 +55,7 @@ fn path(args: &DataArgs) -> Outcome<PathBuf> {
     })
 }
 
-const WITHOUT: &str = "or go on without a file: --dataset-name random (synthetic), or --dataset-name sample (a few conversations that come with the program)";
+const WITHOUT: &str = "without a file: --dataset-name random (synthetic), or --dataset-name sample (a few conversations that come with the program)";
 
 /// The prompts, in the order in which they are sent.
 pub fn prompts(args: &DataArgs, count: Option<u32>, seed: u64, counting: Counting<'_>) -> Outcome<PromptSet> {
@@ -72,6 +72,11 @@ pub fn prompts(args: &DataArgs, count: Option<u32>, seed: u64, counting: Countin
         ..prompt::Options::new(count, Seed(seed), counting)
     };
     prompt::build(&set, &options).map_err(|e| {
+        // A made data set has no file and no row: what doesn't fit is what the flags ask for.
+        if let (PromptError::File { problem, .. }, None, Some(limit)) = (&e, &args.dataset_path, args.max_model_len) {
+            return Failure::usage(format!("--max-model-len {limit}: {problem}"))
+                .hint("shorten the prompts or the outputs");
+        }
         let sharegpt = e.is_missing_file() && args.dataset_name == "sharegpt";
         let failure = failure(e).during("preparing the prompts");
         if sharegpt { failure.hint(SHAREGPT) } else { failure }

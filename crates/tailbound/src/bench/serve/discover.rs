@@ -39,19 +39,35 @@ pub fn model(args: &ServeArgs, server: &Server) -> Outcome<Model> {
         return Ok(Model { name: served.unwrap_or_else(|| model.clone()), id: model.clone(), root: model.clone() });
     }
     let models =
-        server.models().map_err(|e| e.during("asking the server for its models").hint("or name one with --model"))?;
+        server.models().map_err(|e| e.during("asking the server for its models").hint("name one with --model"))?;
     let Some((id, root)) = models.into_iter().next() else {
         return Err(Failure::new("the server lists no model").hint("name one with --model"));
     };
     Ok(Model { name: served.unwrap_or_else(|| id.clone()), id: root.clone(), root })
 }
 
-/// `--ready-check-timeout-sec`: the first request, again and again until it is answered. Without a check, only that something listens:
-/// a run against nobody would be a list of refused connections.
+/// Whether anything answers there, within `--ready-check-timeout-sec`: a run against nobody would be a list of refused connections.
+pub fn reachable(args: &ServeArgs, server: &Server) -> Outcome<()> {
+    let deadline = clock::now() + args.target.ready_check_timeout_sec;
+    loop {
+        // Any answer will do, as not every server has this path; but a server that still loads its model says 503.
+        match server.ask("/health", None) {
+            Ok(reply) if reply.status != 503 || clock::now() + RETRY >= deadline => return Ok(()),
+            Ok(_) => sleep::until(clock::now() + RETRY),
+            Err(e) if clock::now() + RETRY >= deadline => return Err(e),
+            Err(_) => sleep::until(clock::now() + RETRY),
+        }
+    }
+}
+
+/// Between two tries at a server that isn't ready.
+const RETRY: Dur = Dur::from_secs(1);
+
+/// `--ready-check-timeout-sec`: the first request, again and again until it is answered.
 pub fn ready(args: &ServeArgs, server: &Server, prepared: &Prepared) -> Outcome<()> {
     let patience = args.target.ready_check_timeout_sec;
     if patience.is_zero() {
-        return reachable(server);
+        return Ok(());
     }
     let deadline = clock::now() + patience;
     loop {
@@ -60,18 +76,13 @@ pub fn ready(args: &ServeArgs, server: &Server, prepared: &Prepared) -> Outcome<
         let row = client::one(&prepared.first(), &server.target, &config)
             .map_err(|e| Failure::new(format!("failed to {e}")).during("waiting for the server to become ready"))?;
         let End::Failed { cause, detail, .. } = &row.end else { return Ok(()) };
-        if clock::now() + Dur::from_secs(1) >= deadline {
+        if clock::now() + RETRY >= deadline {
             return Err(Failure::new(format!("the server did not become ready within {patience}: {cause}: {detail}"))
                 .during(format!("asking {}", server.target))
                 .hint(model_hint(server, args).unwrap_or_else(|| "make sure the arguments are right".into())));
         }
-        sleep::until(clock::now() + Dur::from_secs(1));
+        sleep::until(clock::now() + RETRY);
     }
-}
-
-fn reachable(server: &Server) -> Outcome<()> {
-    // Any answer will do: not every server has this path.
-    server.ask("/health", None).map(|_| ()).map_err(|e| e.during("checking that the server is there before the run"))
 }
 
 /// "did you mean …", if the server lists other models.

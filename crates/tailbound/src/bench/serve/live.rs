@@ -149,15 +149,15 @@ pub fn assemble(
     facts.interrupted = ending.interrupted || cut_off;
     facts.output_forced = args.payload.ignore_eos || args.data.dataset_name == "random";
     facts.prompt_lengths_exact = names.lengths_exact;
-    let metadata = args.report.metadata.iter().map(|pair| super::target::key_value("--metadata", pair));
     let description = Description {
         date: names.date(facts.end).compact(),
         backend: args.target.backend.clone(),
         label: args.report.label.clone(),
         model_id: names.model_id.clone(),
         tokenizer_id: names.tokenizer_id.clone(),
+        max_model_len: args.data.max_model_len,
         num_prompts: names.num_prompts,
-        metadata: metadata.collect::<Outcome<_>>()?,
+        metadata: metadata(args)?,
     };
     let changes = plan.rps_changes().into_iter().map(|change| RateChange {
         rps: u64::from(change.rps),
@@ -178,6 +178,11 @@ pub fn assemble(
         ..ClientHealth::default()
     };
     Ok(Ran { facts, rows: measured, health, description, extras, notes: ending.notes, terminated: ending.terminated })
+}
+
+/// `--metadata`, as pairs.
+pub fn metadata(args: &ServeArgs) -> Outcome<Vec<(String, String)>> {
+    args.report.metadata.iter().map(|pair| super::target::key_value("--metadata", pair)).collect()
 }
 
 /// The schedule's start, from any request whose offset the plan knows.

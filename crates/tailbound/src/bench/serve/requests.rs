@@ -167,7 +167,8 @@ impl Writer<'_> {
     }
 }
 
-fn extra(args: &PayloadArgs) -> Outcome<Map<String, Value>> {
+/// `--extra-body` over the sampling flags.
+pub fn extra(args: &PayloadArgs) -> Outcome<Map<String, Value>> {
     let given = match &args.extra_body {
         None => Map::new(),
         Some(text) => match serde_json::from_str(text) {

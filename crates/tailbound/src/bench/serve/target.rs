@@ -102,7 +102,7 @@ pub fn api_key(args: &TargetArgs) -> Outcome<Option<String>> {
         (Some(_), Some(_)) => return Err(Failure::usage("--api-key-file and --api-key-env are both given; use one")),
         (Some(file), None) => Some(
             std::fs::read_to_string(file)
-                .map_err(|e| Failure::usage(format!("--api-key-file {}: {e}", file.display())))?,
+                .map_err(|e| Failure::usage(format!("--api-key-file {}: failed to read it: {e}", file.display())))?,
         ),
         (None, Some(name)) => Some(
             std::env::var(name)

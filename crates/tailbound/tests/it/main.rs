@@ -1,0 +1,15 @@
+//! The program as a stranger meets it: the built binary against emulators and against servers that misbehave. Figures are checked to
+//! what any machine can hold; how exact they are is measured under `benches/`.
+#![allow(clippy::unwrap_used)] // a test that cannot go on has failed
+
+mod commands;
+mod loadgen_cli;
+mod machine;
+mod mistakes;
+mod pasted;
+mod program;
+mod servers;
+mod signals;
+mod truth;
+mod verdicts;
+mod workload_cli;
