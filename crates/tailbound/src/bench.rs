@@ -1,3 +1,4 @@
 //! `tailbound bench …`.
 
+pub mod loadgen;
 pub mod serve;

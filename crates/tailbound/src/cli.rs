@@ -27,6 +27,12 @@ pub enum Command {
     Doctor(crate::doctor::DoctorArgs),
     /// Rebuild the report of a run from its folder (`bench serve --run-dir DIR`)
     Report(crate::report_command::ReportDirArgs),
+    /// Measure this machine as a client: how true its figures are, and up to what load
+    Calibrate(crate::calibrate::CalibrateArgs),
+    /// Traces of real traffic: describe one, learn its clients, generate from them, convert it
+    Workload(Box<crate::workload::WorkloadArgs>),
+    /// Check what is to be handed in
+    Check(crate::check::CheckArgs),
 }
 
 #[derive(Args, Debug)]
@@ -40,6 +46,8 @@ pub enum BenchCommand {
     /// One load against one server (the flags of `vllm bench serve` mean the same here)
     #[command(after_help = SERVE_EXAMPLES, allow_negative_numbers = true)]
     Serve(Box<ServeArgs>),
+    /// MLPerf LoadGen: judge a run again from the logs it left
+    Loadgen(crate::bench::loadgen::LoadgenArgs),
 }
 
 const SERVE_EXAMPLES: &str = "\

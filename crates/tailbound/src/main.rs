@@ -1,6 +1,8 @@
 //! `tailbound`: measure LLM serving systems; the numbers are true, and where they can't be, it says so.
 
 mod bench;
+mod calibrate;
+mod check;
 mod cli;
 mod demo;
 mod doctor;
@@ -11,8 +13,10 @@ mod output;
 mod progress;
 mod report_command;
 mod server_counters;
+mod truth;
 mod units;
 mod usage;
+mod workload;
 
 use clap::Parser;
 use cli::{BenchCommand, Cli, Command};
@@ -38,10 +42,14 @@ fn run(command: Command) -> Outcome<u8> {
     match command {
         Command::Bench(bench) => match bench.command {
             BenchCommand::Serve(args) => bench::serve::run(&args),
+            BenchCommand::Loadgen(args) => bench::loadgen::run(&args),
         },
         Command::Emulate(args) => emulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Report(args) => report_command::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Workload(args) => workload::run(&args),
+        Command::Check(args) => check::run(&args),
     }
 }

@@ -50,7 +50,9 @@ fn flags(argv: &[String], args: &ReportDirArgs) -> Outcome<ServeArgs> {
     let Command::Bench(bench) = cli.command else {
         return Err(Failure::new("the folder does not hold a run of `bench serve`"));
     };
-    let BenchCommand::Serve(mut serve) = bench.command;
+    let BenchCommand::Serve(mut serve) = bench.command else {
+        return Err(Failure::new("the folder does not hold a run of `bench serve`"));
+    };
     serve.report.format = args.format;
     serve.report.explain = args.explain;
     serve.report.no_fail = args.no_fail;

@@ -224,6 +224,9 @@ pub struct ReportArgs {
     /// Write every ended request to this folder at once; `tailbound report DIR` rebuilds the result from it after any death
     #[arg(long, value_name = "DIR")]
     pub run_dir: Option<PathBuf>,
+    /// Judge the sends by what `tailbound calibrate --output FILE` found on this machine
+    #[arg(long, value_name = "FILE")]
+    pub calibration: Option<PathBuf>,
     /// Share of failed requests above which the run is INVALID
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub max_error_share: f64,

@@ -21,12 +21,16 @@ impl<'a> Judged<'a> {
     /// Sums up and judges.
     pub fn new(args: &ServeArgs, ran: &'a Ran) -> Outcome<Judged<'a>> {
         let summary = summarize(&ran.rows, &ran.facts);
+        let mut health = ran.health.clone();
+        if let Some(file) = &args.report.calibration {
+            health.calibrated_lateness_p99_ns = crate::calibrate::lateness_p99_ns(file, ran.facts.request_rate)?;
+        }
         let bounds = Bounds {
             error_share: args.report.max_error_share,
             percentiles: args.report.metric_percentiles.clone(),
             ..Bounds::default()
         };
-        let verdict = judge(&summary, &ran.facts, &ran.health, &bounds);
+        let verdict = judge(&summary, &ran.facts, &health, &bounds);
         Ok(Judged { ran, summary, verdict, selection: selection(args)? })
     }
 

@@ -1,0 +1,152 @@
+//! `tailbound workload convert FILE --output FILE`: another format, and transforms on the way.
+
+use super::{OutputFormat, SourceArgs, account, place, unreadable, unwritable};
+use crate::failure::{Failure, Outcome};
+use crate::units;
+use clap::Args;
+use std::path::PathBuf;
+use tailbound_clock::Seed;
+use tailbound_trace::transform::Unit;
+use tailbound_trace::{Trace, write};
+
+/// Write a trace in another format. Window first, then sample, then speed.
+#[derive(Args, Debug)]
+pub struct ConvertArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Where the result goes (- for stdout)
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Its format
+    #[arg(long, value_enum)]
+    output_format: OutputFormat,
+    /// Keep the pattern, change the mean rate: by a factor (`2`), or to a rate (`20/s`)
+    #[arg(long, value_name = "X", value_parser = rate_scale, conflicts_with = "speed_up")]
+    rate_scale: Option<RateScale>,
+    /// Divide all times by this; waits inside sessions stay
+    #[arg(long, value_name = "X", value_parser = factor)]
+    speed_up: Option<f64>,
+    /// Keep the arrivals from FROM on and before TO, counted from the first: `10min..1h`, `..30s`, `1h..`
+    #[arg(long, value_name = "FROM..TO", value_parser = window)]
+    window: Option<Window>,
+    /// Keep this share of the sessions, each whole: `0.1` or `10%`
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    sample_sessions: Option<f64>,
+    /// Which sessions --sample-sessions keeps
+    #[arg(long, value_name = "N", default_value = "0")]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum RateScale {
+    Factor(f64),
+    PerSecond(f64),
+}
+
+/// In nanoseconds after the first arrival.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Window {
+    from: i64,
+    to: i64,
+}
+
+/// Reads, transforms, writes; says on stderr what became of every row.
+pub fn run(args: &ConvertArgs) -> Outcome<()> {
+    let mut trace = Trace::collect(args.source.open()?).map_err(unreadable)?;
+    let mut told = account(&trace.accounting);
+    let done = transform(args, &mut trace, &mut told);
+    eprint!("{told}");
+    done?;
+    if trace.rows.is_empty() {
+        return Err(Failure::new("no rows are left to write").hint("widen --window or --sample-sessions"));
+    }
+    place::write(&args.output, |sink| {
+        write(&trace, args.output_format.output(), sink).map_err(unwritable(&args.output))
+    })?;
+    eprintln!("written: {} rows to {}", trace.rows.len(), place::name(&args.output));
+    Ok(())
+}
+
+fn transform(args: &ConvertArgs, trace: &mut Trace, told: &mut String) -> Outcome<()> {
+    let during = format!("converting {}", args.source.file.display());
+    let failed = |e: tailbound_trace::Error| Failure::new(e).during(&during);
+    if let Some(window) = args.window {
+        let gone = trace.window(window.from, window.to);
+        *told += &format!("  window: {gone} rows outside left out\n");
+    }
+    if let Some(share) = args.sample_sessions {
+        let gone = trace.sample(Unit::Session, share, Seed(args.seed)).map_err(failed)?;
+        *told += &format!("  sample: {gone} rows of other sessions left out\n");
+    }
+    let factor = match (args.rate_scale, args.speed_up) {
+        (Some(RateScale::PerSecond(rate)), _) => Some(trace.scale_to_rate(rate).map_err(failed)?),
+        (Some(RateScale::Factor(x)), _) | (_, Some(x)) => {
+            trace.speed_up(x).map_err(failed)?;
+            Some(x)
+        }
+        (None, None) => None,
+    };
+    if let Some(x) = factor {
+        *told += &format!("  speed: {x} times the trace's\n");
+    }
+    Ok(())
+}
+
+/// A factor above zero.
+pub fn factor(text: &str) -> Result<f64, String> {
+    match text.trim().trim_end_matches(['x', '×']).parse() {
+        Ok(x) if x > 0.0 && f64::is_finite(x) => Ok(x),
+        _ => Err(format!("`{text}` is not a factor above zero, such as `2` or `0.5`")),
+    }
+}
+
+fn rate_scale(text: &str) -> Result<RateScale, String> {
+    if !text.contains('/') {
+        return factor(text).map(RateScale::Factor);
+    }
+    match units::rate(text)? {
+        rate if rate > 0.0 && rate.is_finite() => Ok(RateScale::PerSecond(rate)),
+        _ => Err(format!("`{text}` is not a rate above zero, such as `20/s`")),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let (number, of) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+    match number.trim().parse::<f64>() {
+        Ok(x) if x > 0.0 && x <= of => Ok(x / of),
+        _ => Err(format!("`{text}` is not a share above 0 and up to 1, such as `0.1` or `10%`")),
+    }
+}
+
+fn window(text: &str) -> Result<Window, String> {
+    let (from, to) =
+        text.split_once("..").ok_or_else(|| format!("`{text}` should read FROM..TO, as in `10min..1h`"))?;
+    let end = |text: &str, open: i64| match text.trim() {
+        "" => Ok(open),
+        time => units::duration(time).map(|d| i64::try_from(d.ns()).unwrap_or(i64::MAX)),
+    };
+    let window = Window { from: end(from, 0)?, to: end(to, i64::MAX)? };
+    if window.from >= window.to {
+        return Err(format!("`{text}` is empty: FROM must be before TO"));
+    }
+    Ok(window)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_windows_and_shares_are_read_as_written() {
+        assert_eq!(rate_scale("2"), Ok(RateScale::Factor(2.0)));
+        assert_eq!(rate_scale("0.5x"), Ok(RateScale::Factor(0.5)));
+        assert_eq!(rate_scale("120/min"), Ok(RateScale::PerSecond(2.0)));
+        assert!(rate_scale("0").is_err() && rate_scale("-2/s").is_err() && rate_scale("inf/s").is_err());
+        assert_eq!(share("10%"), Ok(0.1));
+        assert!(share("0").is_err() && share("1.5").is_err() && share("nan").is_err());
+        assert_eq!(window("1s..2min"), Ok(Window { from: 1_000_000_000, to: 120_000_000_000 }));
+        assert_eq!(window("..3"), Ok(Window { from: 0, to: 3_000_000_000 }));
+        assert_eq!(window("1h..").map(|w| w.to), Ok(i64::MAX));
+        assert!(window("5").is_err() && window("2s..1s").is_err() && window("a..b").is_err());
+    }
+}

@@ -1,0 +1,54 @@
+//! `tailbound workload describe FILE`.
+
+use super::{SourceArgs, account, unreadable};
+use crate::bench::serve::args::Format;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use clap::Args;
+use tailbound_trace::{Description, describe, describe::explain};
+
+/// What a trace is like.
+#[derive(Args, Debug)]
+pub struct DescribeArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// Result on stdout as text, or as one JSON object
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Say how every figure is defined, too
+    #[arg(long)]
+    explain: bool,
+}
+
+/// Reads, describes and prints. The account of the rows is part of the text; beside JSON it goes to stderr too.
+pub fn run(args: &DescribeArgs) -> Outcome<()> {
+    let description = describe(&mut args.source.open()?).map_err(unreadable)?;
+    match args.format {
+        Format::Text => output::print(&text(&description, args.explain)),
+        Format::Json => {
+            eprint!("{}", account(&description.accounting));
+            output::print(&json(&description, args.explain)?)
+        }
+    }
+}
+
+fn text(description: &Description, explained: bool) -> String {
+    let mut text = description.to_string();
+    if explained {
+        text += "\nfigures (by their names in JSON)\n";
+        text.extend(explain().iter().map(|d| format!("  {}\n      {}\n", d.figure, d.meaning)));
+    }
+    text
+}
+
+fn json(description: &Description, explained: bool) -> Outcome<String> {
+    let failed = |e: serde_json::Error| Failure::new(format!("failed to write the description: {e}"));
+    if !explained {
+        return Ok(serde_json::to_string_pretty(description).map_err(failed)? + "\n");
+    }
+    let mut value = serde_json::to_value(description).map_err(failed)?;
+    let definitions: serde_json::Map<String, serde_json::Value> =
+        explain().iter().map(|d| (d.figure.into(), d.meaning.into())).collect();
+    value["definitions"] = definitions.into();
+    Ok(serde_json::to_string_pretty(&value).map_err(failed)? + "\n")
+}
