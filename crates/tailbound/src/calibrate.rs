@@ -105,7 +105,9 @@ fn measure(args: &CalibrateArgs, folder: &Path, size: u32, open_loop: bool) -> O
     let argv = ["tailbound", "bench", "serve"].into_iter().chain(flags.split(' '));
     let cli = Cli::try_parse_from(argv).map_err(|e| Failure::new(e.to_string()))?;
     let Command::Bench(bench) = cli.command else { return Err(Failure::new("calibration's command is not a bench")) };
-    let BenchCommand::Serve(serve_args) = bench.command else { return Err(Failure::new("calibration's command is not a run")) };
+    let BenchCommand::Serve(serve_args) = bench.command else {
+        return Err(Failure::new("calibration's command is not a run"));
+    };
     let Some(ran) = serve::measure(&serve_args)? else { return Err(Failure::new("calibration did not run")) };
     server.stop().map_err(|e| Failure::new(format!("failed to {e}")))?;
     let errors = Truth::read(&log, PREFIX)?.errors(&ran.rows);

@@ -48,7 +48,7 @@ pub fn tell(args: &ServeArgs, ran: &Ran) -> Outcome<u8> {
 /// Everything up to the rows. `None` for a dry run.
 pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     // What needs no network is judged first, so that a typing error costs nothing.
-    refused::check(&args.refused, &args.target.backend, &args.data.dataset_name)?;
+    refused::check(args)?;
     plan::check_selection(&args.report)?;
     live::metadata(args)?;
     requests::extra(&args.payload)?;

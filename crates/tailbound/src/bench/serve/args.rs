@@ -251,8 +251,8 @@ pub struct ClientArgs {
     /// Open this many connections before the run
     #[arg(long, value_name = "N", default_value = "0", value_parser = units::count32)]
     pub preconnect: u32,
-    /// Use HTTP/2 (by default HTTP/1.1, one connection for each request in flight)
-    #[arg(long)]
+    /// Refused for now: the load speaks HTTP/1.1, one connection for each request in flight
+    #[arg(long, hide = true)]
     pub http2: bool,
     /// Limit for a whole request
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = units::duration)]

@@ -1,5 +1,6 @@
 //! Flags of `vllm bench serve` that are known here and not supported yet: each is refused by name, none is ignored.
 
+use super::args::ServeArgs;
 use crate::failure::{Failure, Outcome};
 use clap::Args;
 
@@ -92,9 +93,19 @@ pub const REFUSED_BACKENDS: &[(&str, &str)] = &[
 ];
 
 /// One line for all refused flags that were given.
-pub fn check(args: &RefusedArgs, backend: &str, dataset: &str) -> Outcome<()> {
+pub fn check(args: &ServeArgs) -> Outcome<()> {
+    let (backend, dataset, mode) = (&args.target.backend, &args.data.dataset_name, &args.target.tokenizer_mode);
     let mut refused: Vec<String> =
-        args.given().iter().map(|(flag, why)| format!("--{flag} is refused: {why}")).collect();
+        args.refused.given().iter().map(|(flag, why)| format!("--{flag} is refused: {why}")).collect();
+    if !["auto", "hf"].contains(&mode.as_str()) {
+        refused.push(format!("--tokenizer-mode {mode} is refused: only tokenizer.json files are read (auto or hf)"));
+    }
+    if args.client.http2 {
+        refused.push("--http2 is refused: HTTP/2 is not supported yet".into());
+    }
+    if args.target.trust_remote_code {
+        eprintln!("note: --trust-remote-code changes nothing: no remote code is ever run");
+    }
     let named = |list: &[(&str, &'static str)], name: &str| list.iter().find(|(n, _)| *n == name).map(|(_, why)| *why);
     if let Some(why) = named(REFUSED_BACKENDS, backend) {
         refused.push(format!("--backend {backend} is refused: {why}"));
