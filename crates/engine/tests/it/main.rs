@@ -2,6 +2,7 @@
 
 mod data;
 mod driver;
+mod golden;
 mod hardware;
 mod invariants;
 mod memory;
