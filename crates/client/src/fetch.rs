@@ -1,5 +1,5 @@
 use crate::conn::{Conn, State};
-use crate::h1::{Cut, HeadTemplate, Part, Reader};
+use crate::h1::{self, Cut, HeadTemplate, Part, Reader};
 use crate::tls::TlsSetup;
 use crate::{ClientError, Request, Target};
 use std::io;
@@ -17,6 +17,8 @@ pub struct Reply {
     pub status: u16,
     /// `content-type`, if there was one.
     pub content_type: Option<Box<str>>,
+    /// Where a redirect points. It is not followed here.
+    pub location: Option<Box<str>>,
     /// The body.
     pub body: Vec<u8>,
     /// From connecting to the last byte.
@@ -128,8 +130,8 @@ impl Dialogue {
             while let Some(part) = http.next(&mut bytes).map_err(|bad| bad.0)? {
                 match (part, &mut reply) {
                     (Part::Head(head), _) => {
-                        let (status, content_type) = (head.status, head.content_type);
-                        reply = Some(Reply { status, content_type, body: Vec::new(), took: Dur::ZERO });
+                        let h1::Head { status, content_type, location, .. } = head;
+                        reply = Some(Reply { status, content_type, location, body: Vec::new(), took: Dur::ZERO });
                     }
                     (Part::Body(body), Some(reply)) if reply.body.len() + body.len() <= LONGEST => {
                         reply.body.extend_from_slice(body);

@@ -12,6 +12,7 @@ pub(crate) struct Head {
     pub status: u16,
     pub content_type: Option<Box<str>>,
     pub content_encoding: Option<Box<str>>,
+    pub location: Option<Box<str>>,
 }
 
 /// What the next bytes of a response were.
@@ -213,7 +214,8 @@ impl Reader {
             self.keep_alive = false;
             At::UntilClose
         };
-        let head = Head { status, content_type: fields.content_type, content_encoding: fields.content_encoding };
+        let Fields { content_type, content_encoding, location, .. } = fields;
+        let head = Head { status, content_type, content_encoding, location };
         Ok(Some((used, Some(head))))
     }
 
@@ -270,6 +272,7 @@ struct Fields {
     keep_alive: bool,
     content_type: Option<Box<str>>,
     content_encoding: Option<Box<str>>,
+    location: Option<Box<str>>,
 }
 
 impl Fields {
@@ -293,6 +296,8 @@ impl Fields {
                 fields.content_type = Some(String::from_utf8_lossy(value).into());
             } else if name.eq_ignore_ascii_case("content-encoding") {
                 fields.content_encoding = Some(String::from_utf8_lossy(value).into());
+            } else if name.eq_ignore_ascii_case("location") {
+                fields.location = Some(String::from_utf8_lossy(value).into());
             }
         }
         Ok(fields)

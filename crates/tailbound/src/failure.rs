@@ -39,6 +39,11 @@ impl Failure {
         Failure { exit: exit::USAGE, ..Failure::new(cause) }
     }
 
+    /// What went wrong, without the rest.
+    pub fn cause(&self) -> &str {
+        &self.cause
+    }
+
     /// What was being done: a fragment that fits after "while".
     pub fn during(mut self, what: impl fmt::Display) -> Failure {
         self.during.get_or_insert(what.to_string());

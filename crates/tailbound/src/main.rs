@@ -9,6 +9,7 @@ mod doctor;
 mod emulate;
 mod failure;
 mod http;
+mod hub;
 mod output;
 mod progress;
 mod report_command;

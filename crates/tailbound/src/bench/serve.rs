@@ -63,7 +63,7 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
         discover::reachable(args, &server)?;
     }
     let model = discover::model(args, &server)?;
-    let counter = Counter::resolve(&args.target, &model.root, &server)?;
+    let counter = Counter::resolve(&args.target, &model, &server)?;
     let prompts =
         counter.with(|counting| data::prompts(&args.data, plan.prompts_needed(), args.load.seed, counting))?;
     let plan = plan::fit(&args.load, plan, prompts.prompts.len())?;

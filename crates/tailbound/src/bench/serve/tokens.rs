@@ -1,6 +1,7 @@
 //! Who counts tokens: a tokenizer file, the server's own /tokenize, or nobody; and saying which.
 
 use super::args::TargetArgs;
+use super::discover::Model;
 use crate::failure::{Failure, Outcome};
 use crate::http::Server;
 use serde_json::json;
@@ -19,35 +20,33 @@ pub enum Counter {
 
 impl Counter {
     /// By the flags: `--tokenizer`, else the model's in the local hub cache, else the server's own, else none.
-    pub fn resolve(args: &TargetArgs, model: &str, server: &Server) -> Outcome<Counter> {
+    pub fn resolve(args: &TargetArgs, model: &Model, server: &Server) -> Outcome<Counter> {
         if args.skip_tokenizer_init {
             return Ok(Counter::None);
         }
-        if let Some(name) = &args.tokenizer {
-            return match Hub::from_env().find(name) {
-                Ok(source) => load(source.file(), name),
-                Err(e) if is_remote_name(name) => match server_counts(server, model) {
-                    Some(counter) => {
-                        eprintln!(
-                            "note: --tokenizer {name} is not in the local cache, so the server's own /tokenize counts"
-                        );
-                        Ok(counter)
-                    }
-                    None => {
-                        eprintln!("note: --tokenizer {name}: {e}");
-                        eprintln!(
-                            "note: the server has no /tokenize either, so token counts come from its usage alone"
-                        );
-                        Ok(Counter::None)
-                    }
-                },
-                Err(e) => Err(Failure::usage(format!("--tokenizer {name}: failed to {e}"))),
+        let hub = Hub::from_env();
+        let Some(name) = &args.tokenizer else {
+            return match hub.find(&model.root) {
+                Ok(source) => load(source.file(), &model.root),
+                Err(_) => Ok(server_counts(server, &model.name).unwrap_or(Counter::None)),
             };
+        };
+        match hub.find(name) {
+            Ok(source) => load(source.file(), name),
+            Err(e) if hub.folder(name).is_none() => Err(Failure::usage(format!("--tokenizer {name}: failed to {e}"))),
+            Err(e) => {
+                eprintln!("note: --tokenizer {name}: {e}");
+                if !hub.offline {
+                    match crate::hub::download(&hub, name) {
+                        Ok(file) => return load(&file, name),
+                        Err(failure) => eprintln!("note: it could not be downloaded: {}", failure.cause()),
+                    }
+                }
+                let counter = server_counts(server, &model.name).unwrap_or(Counter::None);
+                eprintln!("note: instead, tokens are counted by {}", counter.description());
+                Ok(counter)
+            }
         }
-        if let Ok(source) = Hub::from_env().find(model) {
-            return load(source.file(), model);
-        }
-        Ok(server_counts(server, model).unwrap_or(Counter::None))
     }
 
     /// For the report: where counts came from.
@@ -55,7 +54,7 @@ impl Counter {
         match self {
             Counter::File(tokenizer, _) => format!("tokenizer {}", tokenizer.path().display()),
             Counter::Server { .. } => "the server's /tokenize".into(),
-            Counter::None => "no tokenizer: the server's usage alone".into(),
+            Counter::None => "the server's usage alone".into(),
         }
     }
 
@@ -86,14 +85,6 @@ fn load(file: &std::path::Path, name: &str) -> Outcome<Counter> {
     let tokenizer =
         Tokenizer::load(file).map_err(|e| Failure::new(format!("failed to {e}")).during("loading the tokenizer"))?;
     Ok(Counter::File(Box::new(tokenizer), name.to_owned()))
-}
-
-/// Whether it can only be a hub name: one slash, and no such file.
-fn is_remote_name(name: &str) -> bool {
-    !std::path::Path::new(name).exists()
-        && !name.starts_with(['.', '/', '~'])
-        && name.matches('/').count() <= 1
-        && !name.ends_with(".json")
 }
 
 /// The server's tokenizer, if it has one that answers.
