@@ -89,7 +89,8 @@ impl Collector<'_> {
         let concurrency = Concurrency::of(self.spans, facts);
         let warm = latency.e2e.median().map(|ns| Dur(ns as u64));
         let arrivals = self.sent.ends().zip(self.scheduled.ends()).zip(warm);
-        let arrivals = arrivals.map(|((sent, scheduled), warm)| (sent.0 + warm, scheduled.1));
+        // A run that was stopped has arrivals on its schedule that never came.
+        let arrivals = arrivals.map(|((sent, scheduled), warm)| (sent.0 + warm, scheduled.1.min(sent.1)));
         set_blurred_gaps_apart(&mut self.coalesced, rows);
         Summary {
             throughput: Throughput {

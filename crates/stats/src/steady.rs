@@ -43,7 +43,7 @@ impl Steady {
     /// With a cap: the longest stretch from a moment at which the concurrency rises to 95 % of its target (the cap, or the peak if
     /// that is never reached) to one at which it falls below, whose time-weighted mean is at least that. Short dips inside, as
     /// between lock-step cohorts, don't end it. In an open loop: from the first departure plus the median latency to the last
-    /// scheduled arrival, which is `arrivals`.
+    /// scheduled arrival that was sent, which is `arrivals`.
     pub(crate) fn of(
         rows: &[Row],
         facts: &RunFacts,

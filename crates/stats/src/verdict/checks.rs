@@ -293,8 +293,9 @@ fn backlog(case: &Case<'_>) -> Findings {
         },
     };
     let (done, drain, length) = found;
-    // The drain must be long too: a window with few requests in it may be short by chance.
-    if done >= sent * 0.9 || drain <= 0.0 || drain < length * 0.1 {
+    // The drain must be long too, and longer than a request that had not to wait: a window with few requests in it may be short by chance.
+    let quick = case.summary.latency.e2e.nearest_rank(5.0).unwrap_or(0.0) * 1e-9;
+    if done >= sent * 0.9 || drain <= 2.0 * quick || drain < length * 0.1 {
         return Vec::new();
     }
     let sentence = format!(

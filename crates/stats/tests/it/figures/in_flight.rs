@@ -1,4 +1,4 @@
-use super::make::{at, facts, failed, row, summary};
+use super::make::{at, facts, failed, never_sent, row, summary};
 use tailbound_clock::Dur;
 use tailbound_record::{Cause, Moment, Row};
 use tailbound_stats::{RunFacts, summarize};
@@ -96,6 +96,16 @@ fn an_open_loop_is_steady_while_arrivals_last() {
     let w = summarize(&rows, &f).steady.expect("arrivals last long enough");
     assert_eq!((w.from, w.until, w.target), (at(1000), at(19_800), None));
     assert!((w.requests_per_s - 5.0).abs() < 1e-9 && (w.concurrency - 5.0).abs() < 1e-9);
+}
+
+#[test]
+fn arrivals_that_a_stopped_run_never_sent_are_no_part_of_its_window() {
+    let mut rows: Vec<_> = (0..50).map(|i| answer(i, i * 200, 1000)).collect();
+    rows.extend((50..100).map(|i| never_sent(i, i * 200)));
+    let f = RunFacts { request_rate: Some(5.0), interrupted: true, ..facts(10_800) };
+    let w = summarize(&rows, &f).steady.expect("arrivals last long enough");
+    assert_eq!((w.from, w.until), (at(1000), at(9_800)));
+    assert!((w.requests_per_s - 5.0).abs() < 1e-9, "{w:?}");
 }
 
 #[test]

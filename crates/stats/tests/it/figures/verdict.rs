@@ -109,6 +109,10 @@ fn a_server_that_falls_behind_is_valid_with_a_caution() {
         })
         .collect();
     assert_eq!(cautions(&verdict(&long, &facts_of(40_100), &ClientHealth::default())), []);
+    // A handful of requests of 20 ms, irregularly spaced: a low rate in a short window, and no queue.
+    let few: Vec<Row> =
+        [60, 140, 280, 300].iter().enumerate().map(|(i, &t)| row(i as u64, t, &[(t + 5, 1), (t + 25, 1)])).collect();
+    assert!(!cautions(&verdict(&few, &facts_of(325), &ClientHealth::default())).contains(&Code::Backlog));
     // With latencies in the window (every 5th request quick) there is a window to judge by.
     let rows: Vec<Row> = (0..1000)
         .map(|i| {
