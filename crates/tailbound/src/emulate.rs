@@ -66,6 +66,9 @@ pub struct EmulateArgs {
     /// A tokenizer.json instead of the built-in scheme
     #[arg(long, value_name = "FILE", help_heading = "Engine")]
     pub tokenizer: Option<PathBuf>,
+    /// How long answers are without ignore_eos: chat, max, fixed:N, uniform:LOW:HIGH or lognormal:MEDIAN:SIGMA
+    #[arg(long, value_name = "LAW", default_value = "chat", help_heading = "Engine")]
+    pub answer_length: emulator::AnswerLength,
     /// Seed of answers, their lengths and faults
     #[arg(long, default_value_t = 0, help_heading = "Engine")]
     pub seed: u64,
@@ -153,6 +156,7 @@ pub fn config(args: &EmulateArgs) -> Outcome<emulator::Config> {
         api_key,
         truth_log: args.truth_log.clone(),
         spin: args.spin,
+        answer_length: args.answer_length,
         seed: Seed(args.seed),
         faults: emulator::Faults {
             error_rate: args.error_rate,

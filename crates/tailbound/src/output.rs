@@ -1,8 +1,9 @@
 //! Standard output is the result, and nothing else; this is the one place that writes it.
 
 use crate::failure::{Failure, Outcome};
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 static COLOR: OnceLock<bool> = OnceLock::new();
 
@@ -22,6 +23,14 @@ pub fn set_color(choice: &str) {
 /// Whether output is coloured.
 pub fn color() -> bool {
     COLOR.get().copied().unwrap_or(false)
+}
+
+/// Tells something beside the result, on standard error; each thing once, however many loads a command runs.
+pub fn note(text: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
+        eprintln!("note: {text}");
+    }
 }
 
 /// Writes to standard output. A reader that went away (`| head`) is no error.

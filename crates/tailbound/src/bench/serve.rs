@@ -56,6 +56,7 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     let plan = plan::plan(&args.load)?;
     let facts = plan::facts(args, &plan)?;
     data::data_set(&args.data)?;
+    data::tell_ignored(&args.data);
     let endpoint = Endpoint::from_args(&args.target)?;
     let server = discover::server(args, &endpoint)?;
 
@@ -68,7 +69,7 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
         counter.with(|counting| data::prompts(&args.data, plan.prompts_needed(), args.load.seed, counting))?;
     let plan = plan::fit(&args.load, plan, prompts.prompts.len())?;
     let prepared = Prepared::new(args, &endpoint, &plan, &model.name, &prompts.prompts)?;
-    prompts.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    prompts.notes.iter().for_each(|note| output::note(note));
 
     if args.report.dry_run {
         output::print(&live::dry_run(args, &plan, &endpoint, &model, &counter, &prepared))?;

@@ -32,11 +32,24 @@ pub struct GenerateArgs {
     output_format: OutputFormat,
 }
 
+/// They are drawn in memory before they are written.
+const MOST_ROWS: f64 = 1e8;
+
 /// Reads the model, draws, writes.
 pub fn run(args: &GenerateArgs) -> Outcome<()> {
+    if args.duration == Some(Dur::ZERO) {
+        return Err(Failure::usage("--duration must be above zero"));
+    }
     let model = model(args)?;
     let ask = Generate { duration_s: args.duration.map(|d| d.ns() as f64 / 1e9), rate_scale: args.rate_scale };
     let during = format!("drawing from {}", args.model.display());
+    let rows = expected(&model, &ask);
+    if rows > MOST_ROWS {
+        let hint = "shorten --duration or lower --rate-scale";
+        return Err(Failure::new(format!("it would be about {rows:.1e} requests, more than {MOST_ROWS:.0e}"))
+            .during(during)
+            .hint(hint));
+    }
     let trace = generate(&model, &ask, Seed(args.seed)).map_err(|e| Failure::new(e).during(&during))?;
     if trace.rows.is_empty() {
         let hint = "a longer --duration or a larger --rate-scale gives more; another --seed may";
@@ -67,9 +80,14 @@ fn model(args: &GenerateArgs) -> Outcome<Model> {
         return Err(unreadable(format!("span_s is {}, and must be above zero", model.span_s)));
     }
     if let Some(i) = model.clients.iter().position(|c| !usable(c)) {
-        return Err(unreadable(format!("client {} has arrivals no trace gives (was the model edited?)", i + 1)));
+        return Err(unreadable(format!("client {} is none a trace gives (was the model edited?)", i + 1)));
     }
     Ok(model)
+}
+
+fn expected(model: &Model, ask: &Generate) -> f64 {
+    let learned: f64 = model.clients.iter().flat_map(|c| &c.arrivals.profile).map(|n| f64::from(*n)).sum();
+    learned * ask.rate_scale * ask.duration_s.unwrap_or(model.span_s) / model.span_s
 }
 
 /// Whether drawing from it ends, and makes sense: a model may have been edited.
@@ -78,5 +96,8 @@ fn usable(client: &ClientModel) -> bool {
     let share = |x: &f64| (0.0..=1.0).contains(x);
     let total: u64 = a.profile.iter().map(|n| u64::from(*n)).sum();
     let ends = (1.0..1e9).contains(&a.window_s) && total < 1 << 32 && a.profile.len().is_multiple_of(6);
-    ends && share(&a.keep_windows) && share(&a.keep_shares) && a.clumping.iter().all(|c| (0.0..1.0).contains(c))
+    ends && !client.lengths.is_empty()
+        && share(&a.keep_windows)
+        && share(&a.keep_shares)
+        && a.clumping.iter().all(|c| (0.0..1.0).contains(c))
 }

@@ -39,12 +39,22 @@ pub fn by_samples(log: &Log, score: &Score, samples: &Samples) -> Judged {
     if report.without_tpot > 0 {
         facts.push(format!("{} samples of fewer than two tokens have no TPOT", report.without_tpot));
     }
-    let reasons: Vec<String> = report.reasons.iter().map(Reason::to_string).collect();
+    let mut reasons: Vec<String> = report.reasons.iter().map(Reason::to_string).collect();
+    if reasons.is_empty() {
+        // Never laxer than LoadGen, whose own reasons stand if the samples give none.
+        reasons = official(score);
+    }
     judged(&format!("by {} samples in {}", samples.list.len(), samples.file), reasons, facts)
 }
 
 /// By the detail log alone, which tells neither lateness nor lost answers.
 pub fn by_log(score: &Score) -> Judged {
+    let facts = vec!["issue lateness and lost answers are not in the detail log: they were not judged".to_owned()];
+    judged("by the detail log alone", official(score), facts)
+}
+
+/// What LoadGen holds against a run.
+fn official(score: &Score) -> Vec<String> {
     let e = &score.effective;
     let d = &score.decision;
     let mut reasons = Vec::new();
@@ -70,8 +80,7 @@ pub fn by_log(score: &Score) -> Judged {
     if !d.stopping {
         reasons.push(stopping(score));
     }
-    let facts = vec!["issue lateness and lost answers are not in the detail log: they were not judged".to_owned()];
-    judged("by the detail log alone", reasons, facts)
+    reasons
 }
 
 fn over(what: &'static str, spread: Option<&Spread>, bound_ns: u64, score: &Score) -> Option<String> {

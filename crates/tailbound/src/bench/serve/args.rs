@@ -65,7 +65,7 @@ pub struct TargetArgs {
     /// Model name to send, if the server knows it by another
     #[arg(long, value_name = "NAME")]
     pub served_model_name: Option<String>,
-    /// tokenizer.json, a folder with one, or a hub name in the local cache; else the server's own /tokenize; else none
+    /// tokenizer.json, a folder with one, or a hub name (cached, else downloaded); else the server's own /tokenize; else none
     #[arg(long, value_name = "PATH|NAME")]
     pub tokenizer: Option<String>,
     /// auto or hf: both read tokenizer.json

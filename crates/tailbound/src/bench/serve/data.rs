@@ -49,6 +49,17 @@ pub fn data_set(args: &DataArgs) -> Outcome<DataSet> {
     })
 }
 
+/// Lengths that the data set states itself are not overridden; saying nothing would let it look as if they were.
+pub fn tell_ignored(args: &DataArgs) {
+    let name = args.dataset_name.as_str();
+    if args.input_len.is_some() && name != "random" {
+        eprintln!("note: --input-len changes nothing: the data set {name} has prompt lengths of its own");
+    }
+    if args.output_len.is_some() && name == "burstgpt" {
+        eprintln!("note: --output-len changes nothing: the data set burstgpt states its output lengths");
+    }
+}
+
 fn path(args: &DataArgs) -> Outcome<PathBuf> {
     args.dataset_path.clone().ok_or_else(|| {
         Failure::usage(format!("--dataset-name {} needs --dataset-path FILE", args.dataset_name)).hint(WITHOUT)

@@ -17,7 +17,7 @@ pub struct DataArgs {
     /// Prompt length in tokens, for data sets that make their prompts
     #[arg(long, value_name = "TOKENS", value_parser = units::count32)]
     pub input_len: Option<u32>,
-    /// Output length in tokens, for every data set here
+    /// Output length in tokens, for every data set but burstgpt
     #[arg(long, value_name = "TOKENS", value_parser = units::count32)]
     pub output_len: Option<u32>,
     /// Refuse prompts (with their output) longer than this
