@@ -149,19 +149,25 @@ pub struct PayloadArgs {
     /// Log probabilities per token
     #[arg(long, value_name = "N")]
     pub logprobs: Option<u32>,
+    /// Nucleus sampling; of the sampling parameters, what isn't given isn't sent
     #[arg(long, value_name = "P")]
     pub top_p: Option<f64>,
+    /// Sample from the K likeliest tokens
     #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub top_k: Option<i64>,
+    /// Leave out tokens less likely than this share of the likeliest
     #[arg(long, value_name = "P")]
     pub min_p: Option<f64>,
-    /// Sampling parameters; what isn't given isn't sent
+    /// Sampling temperature (vLLM no longer sends 0 by itself, and neither does this)
     #[arg(long, value_name = "T")]
     pub temperature: Option<f64>,
+    /// Penalty by how often a token came
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub frequency_penalty: Option<f64>,
+    /// Penalty for a token that came at all
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub presence_penalty: Option<f64>,
+    /// Factor against repetition
     #[arg(long, value_name = "X")]
     pub repetition_penalty: Option<f64>,
     /// JSON object merged into every request body last, so that it wins
