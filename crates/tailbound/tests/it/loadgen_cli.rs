@@ -4,7 +4,7 @@ use crate::machine::data;
 use crate::program::{Ended, run};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tailbound_stats::loadgen::samples::from_csv;
+use tailbound_stats::loadgen::samples::{from_csv, to_csv};
 
 fn verdict(dir: &Path, flags: &[&str]) -> Ended {
     let mut args = vec!["bench", "loadgen", "verdict", dir.to_str().unwrap()];
@@ -72,6 +72,26 @@ fn the_number_of_further_queries_is_loadgens_own() {
     let by_log = verdict(alone.path(), &["--improved"]).exits(3);
     let (_, improved) = by_log.stdout.split_once("Improved judgement (by the detail log alone): INVALID").unwrap();
     assert!(improved.contains("at least 74847 more") && improved.contains("were not judged"), "{improved}");
+}
+
+#[test]
+fn the_improved_judgement_is_never_laxer_than_loadgens() {
+    let Some(dir) = data("mlperf/runs/32_multistream_token") else { return };
+    // Twice the samples: as many as the queries LoadGen wants, but its queries have four each.
+    let twice = |text: &str| {
+        if text.starts_with(':') {
+            return text.to_owned();
+        }
+        let samples = from_csv(text).unwrap();
+        let mut again = samples.clone();
+        for s in &mut again {
+            (s.seq, s.query, s.due_ns) = (s.seq + 400, s.query + 100, s.due_ns + 2_000_000_000);
+        }
+        to_csv(&[samples, again].concat())
+    };
+    let copy = copied(Path::new(&dir), &["mlperf_log_detail.txt", "samples.csv"], twice);
+    let ended = verdict(copy.path(), &["--improved"]).exits(3);
+    assert!(ended.stdout.contains("(by 800 samples in samples.csv): INVALID\n * early stopping"), "{}", ended.stdout);
 }
 
 #[test]

@@ -104,11 +104,16 @@ fn a_model_is_learned_and_drawn_from_as_the_library_does() {
         ("\"span_s\":", "\"span_s\":-", "span_s"),
         ("\"window_s\":", "\"window_s\":-", "client 1"),
         ("{", "", "not a model"),
+        ("\"lengths\":[", "\"lengths\":[],\"_\":[", "client 1"),
     ] {
         fs::write(&model, text.replacen(from, to, 1)).unwrap();
         let ended = workload(&["generate", "--model", &model, "--output", &drawn]);
         ended.refuses(1, &["model.json", part]).hints("tailbound workload fit");
     }
+    fs::write(&model, &text).unwrap();
+    let ended = workload(&["generate", "--model", &model, "--output", &drawn, "--rate-scale", "1e9"]);
+    ended.refuses(1, &["it would be about 2.5e11 requests"]).hints("--rate-scale");
+    workload(&["generate", "--model", &model, "--output", &drawn, "--duration", "0"]).refuses(2, &["--duration"]);
     assert_eq!(fs::read(&drawn).unwrap(), want, "a failed run leaves the file that was there");
 }
 
