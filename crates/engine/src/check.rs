@@ -1,5 +1,6 @@
 use crate::Engine;
 use crate::sequence::{Place, Running};
+use crate::tail;
 
 impl Engine {
     /// What must hold between any two events; the message says what does not. For tests and simulations: it looks at every
@@ -12,15 +13,21 @@ impl Engine {
 
     fn check_blocks(&self) -> Result<(), String> {
         let mut users = vec![0; self.blocks.count() as usize];
-        for (_, seq) in self.sequences.iter() {
+        let mut unnumbered = 0;
+        for (slot, seq) in self.sequences.iter() {
+            unnumbered += seq.late;
+            let tail = (seq.tail != tail::NONE).then(|| &self.blocks.tails[seq.tail]);
+            if tail.map_or(seq.late > 0, |t| t.slot != slot || seq.blocks.last() != Some(&t.anchor)) {
+                return Err(format!("sequence {} has a tail of {} blocks: {tail:?}", seq.id.0, seq.late));
+            }
             for &block in &seq.blocks {
                 users[block as usize] += 1;
             }
-            if seq.place == Place::Waiting && !seq.blocks.is_empty() {
+            if seq.place == Place::Waiting && (!seq.blocks.is_empty() || tail.is_some()) {
                 return Err(format!("sequence {} waits and holds {} blocks", seq.id.0, seq.blocks.len()));
             }
         }
-        self.blocks.check(&users)
+        self.blocks.check(&users, unnumbered)
     }
 
     fn check_places(&self) -> Result<(), String> {
@@ -43,7 +50,7 @@ impl Engine {
         }
         for r in &running {
             let seq = &self.sequences[r.slot];
-            let held = seq.blocks.len() as u32 * self.config.block_size;
+            let held = (seq.blocks.len() as u32 + seq.late) * self.config.block_size;
             if seq.place != Place::Running || seq.id != r.id {
                 return Err(format!("sequence {} runs, but its slot says otherwise", r.id.0));
             }

@@ -98,6 +98,6 @@ impl Engine {
             Finish::Abort => self.counters.finished_abort += 1,
         }
         self.finished.push(seq.record(seq.finish, r.known, Some(r.last_token)));
-        self.bury(r.slot);
+        self.bury(r.slot, r.computed);
     }
 }

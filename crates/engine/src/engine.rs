@@ -1,5 +1,7 @@
 use crate::blocks::Blocks;
+use crate::late::Late;
 use crate::sequence::{Lane, Place, Running, Sequences};
+use crate::tail;
 use crate::waiting::{self, Waiting};
 use crate::{
     Config, ConfigError, Counters, Effect, Emit, Event, Finish, Finished, KvEvents, Policy, SeqId, Step, Submit,
@@ -37,6 +39,7 @@ pub struct Engine {
     pub(crate) log: Log,
     pub(crate) rng: Rng,
     pub(crate) scratch: Vec<u32>,
+    pub(crate) late: Late,
     /// Grows whenever a waiting sequence might fit that did not before.
     pub(crate) changes: u64,
     /// `changes` when the head of the queue was last found not to fit, and whose slot that was.
@@ -66,6 +69,7 @@ impl Engine {
             finished: Vec::with_capacity(seqs),
             log: Log::new(config.block_size),
             rng: config.seed.stream("speculation"),
+            late: Late::new(&config),
             scratch: Vec::with_capacity(config.block_size as usize),
             changes: 0,
             blocked: None,
@@ -94,6 +98,9 @@ impl Engine {
             Event::Abort(id) => self.abort(id, out),
             Event::ResetPrefixCache => {
                 let done = self.blocks.forget();
+                if done {
+                    self.late.forget();
+                }
                 if done && self.config.kv_events != KvEvents::Off {
                     self.log.cleared();
                 }
@@ -135,7 +142,12 @@ impl Engine {
 
     /// Blocks that can be found by their hash, used or not.
     pub fn cached_blocks(&self) -> u32 {
-        self.blocks.findable()
+        let in_use = self.running.iter().zip(&self.lanes).map(|(r, lane)| match self.sequences[r.slot].tail {
+            tail::NONE => 0,
+            _ if lane.due > 0 => self.full_of_tail(r.slot, lane.known(self.step_no)),
+            _ => self.full_of_tail(r.slot, r.reached()),
+        });
+        self.blocks.findable() + in_use.sum::<u32>()
     }
 
     /// What it is.
@@ -194,6 +206,7 @@ impl Engine {
             }
         }
         self.slots.insert(s.id.0, slot);
+        self.late.named(s.id);
         if self.step.is_none() && self.waiting.is_empty() {
             self.ready_at = now;
         }
@@ -205,6 +218,7 @@ impl Engine {
 
     fn abort(&mut self, id: SeqId, out: &mut Vec<Effect>) {
         let Some(&slot) = self.slots.get(&id.0) else { return };
+        let mut reached = 0;
         let (mut known, mut last_token) = (self.sequences[slot].known, self.sequences[slot].last_token);
         match self.sequences[slot].place {
             Place::Waiting => self.waiting.remove(self.queue_place(slot)),
@@ -212,13 +226,14 @@ impl Engine {
                 if let Some(at) = self.running.iter().position(|r| r.slot == slot) {
                     let r = self.take_out(at);
                     known = r.known;
+                    reached = r.reached();
                     last_token = (known > r.prompt).then_some(r.last_token);
                 }
             }
         }
         self.counters.finished_abort += 1;
         self.finished.push(self.sequences[slot].record(Finish::Abort, known, last_token));
-        self.bury(slot);
+        self.bury(slot, reached);
         out.push(Effect::Aborted { id });
     }
 
@@ -245,16 +260,23 @@ impl Engine {
         self.running.remove(i)
     }
 
-    /// Forgets an ended sequence and frees what it holds.
-    pub(crate) fn bury(&mut self, slot: u32) {
-        self.release_blocks(slot);
+    /// Forgets an ended sequence, of which `reached` tokens are or are being computed, and frees what it holds.
+    pub(crate) fn bury(&mut self, slot: u32, reached: u32) {
+        self.release_blocks(slot, reached);
         self.slots.remove(&self.sequences[slot].id.0);
         self.sequences.remove(slot);
         self.changes += 1;
     }
 
     /// Its blocks are released from the last to the first: of one prompt, the beginning is evicted last.
-    pub(crate) fn release_blocks(&mut self, slot: u32) {
+    pub(crate) fn release_blocks(&mut self, slot: u32, reached: u32) {
+        if self.sequences[slot].tail != tail::NONE {
+            let full = self.full_of_tail(slot, reached);
+            let seq = &mut self.sequences[slot];
+            self.blocks.release_tail(seq.tail, seq.late, full);
+            seq.tail = tail::NONE;
+            seq.late = 0;
+        }
         while let Some(block) = self.sequences[slot].blocks.pop() {
             self.blocks.release(block);
         }

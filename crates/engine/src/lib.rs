@@ -16,11 +16,13 @@ mod config;
 mod counters;
 mod engine;
 mod event;
+mod late;
 mod law;
 mod lookup;
 mod profile;
 mod schedule;
 mod sequence;
+mod tail;
 mod waiting;
 
 pub use config::{Config, ConfigError, KvEvents, Policy, Speculation};

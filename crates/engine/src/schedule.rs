@@ -1,4 +1,6 @@
+use crate::blocks::Was;
 use crate::sequence::{Lane, Place, Running};
+use crate::tail;
 use crate::{Batch, Engine, KvEvents, Policy, Step};
 use tailbound_clock::Time;
 
@@ -87,12 +89,13 @@ impl Engine {
                 let lost = &self.running[victim];
                 *budget += lost.scheduled;
                 batch.take_back(lost);
+                let reached = lost.reached();
                 *i -= 1;
-                self.preempt(victim);
+                self.preempt(victim, reached);
                 *preempted += 1;
                 continue;
             }
-            self.preempt(victim);
+            self.preempt(victim, self.running[victim].computed);
             *preempted += 1;
             if victim == *i {
                 return false;
@@ -113,10 +116,11 @@ impl Engine {
     }
 
     /// Takes a running sequence's blocks and puts it back in the queue; it is computed again later, but what was
-    /// generated stays known.
-    fn preempt(&mut self, i: usize) {
+    /// generated stays known. `reached`: how many of its tokens are computed, or are to be in this step.
+    fn preempt(&mut self, i: usize, reached: u32) {
         let r = self.take_out(i);
-        self.release_blocks(r.slot);
+        self.hash_tail(r.slot, reached);
+        self.release_blocks(r.slot, reached);
         let seq = &mut self.sequences[r.slot];
         seq.known = r.known;
         seq.last_token = (r.known > r.prompt).then_some(r.last_token);
@@ -142,15 +146,23 @@ impl Engine {
         if count > 1 {
             self.blocks.warm(count);
         }
+        let seq = &mut self.sequences[slot];
         for _ in 0..count {
-            let (block, evicted) = self.blocks.take().expect("the caller has counted the free blocks");
-            if let Some(hash) = evicted {
-                self.counters.evictions += 1;
-                if self.config.kv_events != KvEvents::Off {
-                    self.log.removed(hash);
-                }
+            let was = self.blocks.take_unnumbered().expect("the caller has counted the free blocks");
+            if seq.tail == tail::NONE {
+                seq.blocks.push(self.blocks.number());
+            } else {
+                seq.late += 1;
             }
-            self.sequences[slot].blocks.push(block);
+            if was == Was::Plain {
+                continue;
+            }
+            self.counters.evictions += 1;
+            if let Was::Cached(hash) = was
+                && self.config.kv_events != KvEvents::Off
+            {
+                self.log.removed(hash);
+            }
         }
     }
 
@@ -180,17 +192,22 @@ impl Engine {
     /// Finds what is cached of a waiting sequence and gives it blocks for its first chunk; `None` if it must wait on.
     fn admit(&mut self, slot: u32, start: Time, budget: u32) -> Option<Running> {
         let size = self.config.block_size;
-        let seq = &self.sequences[slot];
         // At least the last token is computed, or there would be nothing to sample from.
-        let usable = ((seq.known - 1) / size) as usize;
+        let usable = ((self.sequences[slot].known - 1) / size) as usize;
         let (mut hits, mut hits_unused) = (0u32, 0u32);
-        self.blocks.warm_hashes(&seq.hashes);
-        for hash in seq.hashes.iter().take(usable) {
-            let Some(block) = self.blocks.find(*hash) else { break };
+        self.blocks.warm_hashes(&self.sequences[slot].hashes);
+        while let Some(&hash) = self.sequences[slot].hashes[..].get(hits as usize)
+            && (hits as usize) < usable
+            && let Some(block) = self.blocks.find(hash)
+        {
             hits += 1;
             hits_unused += u32::from(!self.blocks.is_used(block));
+            if let Some(tail) = self.blocks.tail_on(block) {
+                self.uncover(tail, self.running.len());
+            }
         }
 
+        let seq = &self.sequences[slot];
         let computed = hits * size;
         let ahead = seq.known - computed;
         let longest = self.config.long_prefill_token_threshold.unwrap_or(u32::MAX);
@@ -243,10 +260,10 @@ impl Engine {
     /// step begins: a sequence that joins the same step can already use them.
     fn publish(&mut self, i: usize) {
         let size = self.config.block_size;
-        let r = &mut self.running[i];
-        let upto = (r.computed + r.scheduled).min(r.known);
-        let seq = &mut self.sequences[r.slot];
-        while r.publish_at <= upto {
+        let upto = self.running[i].reached();
+        while self.running[i].publish_at <= upto {
+            let r = &mut self.running[i];
+            let seq = &mut self.sequences[r.slot];
             let index = (r.publish_at / size) as usize - 1;
             r.publish_at += size;
             if index == seq.hashes.len() {
@@ -254,7 +271,17 @@ impl Engine {
                 seq.hashes.push(hash);
             }
             let hash = seq.hashes[index];
-            if !self.blocks.publish(seq.blocks[index], hash) || self.config.kv_events == KvEvents::Off {
+            if let Err(other) = self.blocks.publish(seq.blocks[index], hash) {
+                self.late.doubled(index as u32, seq.given(), size);
+                if let Some(tail) = self.blocks.tail_on(other) {
+                    self.uncover(tail, i);
+                }
+                continue;
+            }
+            if self.config.kv_events == KvEvents::Off {
+                if self.late.allowed() && (index as u32 + 1) * size > seq.given() && seq.preemptions == 0 {
+                    self.start_tail(i, index);
+                }
                 continue;
             }
             let parent = index.checked_sub(1).map(|before| seq.hashes[before]);

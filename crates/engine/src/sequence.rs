@@ -1,3 +1,4 @@
+use crate::tail;
 use crate::{Emit, Finish, Finished, SeqId, Submit};
 use tailbound_clock::Time;
 use tailbound_kv::BlockHash;
@@ -77,6 +78,13 @@ pub(crate) struct Running {
     pub last_token: Time,
 }
 
+impl Running {
+    /// How many of its tokens are computed or are being computed in the step in flight, drafts apart.
+    pub fn reached(&self) -> u32 {
+        (self.computed + self.scheduled).min(self.known)
+    }
+}
+
 /// The rest of a living sequence.
 #[derive(Debug)]
 pub(crate) struct Sequence {
@@ -106,8 +114,12 @@ pub(crate) struct Sequence {
     pub preemptions: u32,
     /// Hashes of its full blocks, as far as they were needed.
     pub hashes: Vec<BlockHash>,
-    /// Its blocks, in order.
+    /// Its blocks, in order, but for those of its tail.
     pub blocks: Vec<u32>,
+    /// The tail it holds, or [`tail::NONE`].
+    pub tail: u32,
+    /// The tail's blocks, whether full or not.
+    pub late: u32,
     pub place: Place,
 }
 
@@ -148,8 +160,15 @@ impl Sequence {
             preemptions: 0,
             hashes: Vec::new(),
             blocks: Vec::new(),
+            tail: tail::NONE,
+            late: 0,
             place: Place::Nowhere,
         }
+    }
+
+    /// Tokens of it that were given, not invented.
+    pub fn given(&self) -> u32 {
+        self.skipped + self.tokens.len() as u32
     }
 
     /// The chain's hash before block `index`.
