@@ -64,6 +64,14 @@ impl Chunks {
         self.0.windows(2).map(|pair| pair[1].at.since(pair[0].at))
     }
 
+    /// The tokens of all events, where every one of them said how many it carried.
+    pub fn stated_tokens(&self) -> Option<u32> {
+        if self.0.is_empty() || self.0.iter().any(|chunk| chunk.tokens == 0) {
+            return None;
+        }
+        Some(self.0.iter().map(|chunk| u32::from(chunk.tokens)).sum())
+    }
+
     /// How many events came in the same read as the one before: their own arrival is known only to lie between the two reads.
     pub fn coalesced(&self) -> usize {
         self.0.windows(2).filter(|pair| pair[1].read == pair[0].read).count()

@@ -96,9 +96,11 @@ impl Row {
         matches!(self.end, End::Done(_))
     }
 
-    /// Output tokens: the server's usage, else our own tokenizer's count, else the events.
+    /// Output tokens: the server's usage, else what its events state, else our own tokenizer's count, else the events.
     pub fn output_tokens(&self) -> u32 {
-        self.tokens.output_server.or(self.tokens.output_tokenized).unwrap_or(self.chunks.len() as u32)
+        let counted =
+            self.tokens.output_server.or_else(|| self.chunks.stated_tokens()).or(self.tokens.output_tokenized);
+        counted.unwrap_or(self.chunks.len() as u32)
     }
 
     /// Prompt tokens: the server's usage, else what was asked for.

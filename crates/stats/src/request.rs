@@ -20,11 +20,11 @@ pub(crate) fn last_moment(row: &Row) -> Option<Time> {
     row.at.get(Moment::StreamEnd).or_else(|| Moment::ALL.into_iter().filter_map(|m| row.at.get(m)).max())
 }
 
-/// Output tokens and who counted them: the server's usage, else a tokenizer run here, else the stream's events. A server that
-/// says 0 of an answer that had tokens is not believed.
+/// Output tokens and who counted them: the server (its usage, else the token ids it sent with every event), else a tokenizer run
+/// here, else the stream's events. A server that says 0 of an answer that had tokens is not believed.
 pub fn output_tokens(row: &Row) -> (u32, TokenSource) {
     let believed = |n: &u32| *n > 0 || row.chunks.is_empty();
-    if let Some(n) = row.tokens.output_server.filter(believed) {
+    if let Some(n) = row.tokens.output_server.filter(believed).or_else(|| row.chunks.stated_tokens()) {
         return (n, TokenSource::Server);
     }
     if let Some(n) = row.tokens.output_tokenized.filter(believed) {

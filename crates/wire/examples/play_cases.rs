@@ -43,7 +43,7 @@ fn list() -> String {
             "number": i + 1, "name": case.name, "about": case.about, "path": case.api.path(), "api": format!("{:?}", case.api),
             "stream": case.stream, "ok": truth.end.is_ok(), "finish": truth.end.ok().flatten(), "fault": fault,
             "ttft_ms": truth.ttft_ms, "visible_ms": truth.visible_ms, "last_ms": truth.last_ms, "itl": truth.gaps(),
-            "tokens": truth.tokens, "text": truth.text,
+            "tokens": truth.tokens, "text": truth.text, "choices": case.choices,
         });
         format!("{line}\n")
     };

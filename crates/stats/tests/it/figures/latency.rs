@@ -88,6 +88,20 @@ fn what_nobody_measured_is_missing() {
 }
 
 #[test]
+fn without_usage_the_tokens_its_events_state_count() {
+    let mut r = row(0, 0, &[(10, 1), (20, 2), (30, 1)]);
+    r.tokens.output_server = None;
+    r.tokens.output_tokenized = Some(3);
+    assert_eq!(r.output_tokens(), 4);
+    let s = summary(&[r.clone()], 100);
+    assert_eq!((s.tokens.output, s.tokens.output_source()), (4, Some(TokenSource::Server)));
+    // Where one event does not say, the sum would be short.
+    r.chunks.push(at(40), 3, 0, true);
+    assert_eq!(r.output_tokens(), 3);
+    assert_eq!(summary(&[r], 100).tokens.output_source(), Some(TokenSource::Tokenizer));
+}
+
+#[test]
 fn a_usage_of_zero_for_an_answer_with_tokens_is_not_believed() {
     let mut r = row(0, 0, &[(10, 0), (20, 0), (30, 0)]);
     assert_eq!(r.tokens.output_server, Some(0));

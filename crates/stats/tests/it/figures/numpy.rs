@@ -92,7 +92,9 @@ fn parse(run: &Value) -> (Vec<Row>, RunFacts) {
         row.at.set(Moment::WriteStart, time(&r["write"]));
         for (read, event) in r["events"].as_array().unwrap().iter().enumerate() {
             let at = time(&event[0]);
-            row.chunks.push(at, read as u32, event[1].as_u64().unwrap() as u16, true);
+            // A server that sends no usage does not state tokens event by event either: the recount is vLLM's only source then.
+            let stated = if r["usage"].is_null() { 0 } else { event[1].as_u64().unwrap() as u16 };
+            row.chunks.push(at, read as u32, stated, true);
             row.at.set_first(Moment::FirstToken, at);
             row.at.set(Moment::LastToken, at);
         }
