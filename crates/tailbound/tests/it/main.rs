@@ -1,6 +1,8 @@
 //! The program as a stranger meets it: the built binary against emulators and against servers that misbehave. Figures are checked to
 //! what any machine can hold; how exact they are is measured under `benches/`.
 #![allow(clippy::unwrap_used)] // a test that cannot go on has failed
+#![allow(clippy::print_stdout)] // what is skipped is said
+#![allow(clippy::type_complexity)] // tables of checks
 
 mod commands;
 mod loadgen_cli;
