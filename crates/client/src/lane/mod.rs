@@ -134,7 +134,7 @@ impl<'a> Lane<'a> {
         if let Some(&core) = config.pin.get(self.index % config.pin.len().max(1))
             && let Err(e) = sched::pin_to(core)
         {
-            self.book.refused.push(format!("pin a loop to core {core}: {e}"));
+            self.book.refused.push(format!("--pin {core}: failed to pin a thread to that core: {e}"));
         }
         if config.realtime
             && let Err(why) = sched::realtime(PRIORITY)

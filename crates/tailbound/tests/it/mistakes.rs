@@ -3,7 +3,7 @@
 use crate::machine::codes;
 use crate::program::{KEY, bench, bench_args, command, run, start};
 use crate::servers::{answering, config, emulator, nobody, respond};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use tailbound_emulator::Config;
 
@@ -48,6 +48,8 @@ fn wrong_usage_names_the_flag_and_asks_nobody() {
         ("--extra-body {broken", "--extra-body: not JSON"),
         ("--extra-body [1]", "--extra-body: not a JSON object"),
         ("--api-key-file /nonexistent/key", "--api-key-file /nonexistent/key"),
+        ("--tokenizer-mode slow", "--tokenizer-mode slow is refused"),
+        ("--http2", "--http2"),
         ("--api-key-env NO_SUCH_VARIABLE", "--api-key-env NO_SUCH_VARIABLE: the variable is not set"),
         ("--percentile-metrics ttft,speed", "--percentile-metrics speed"),
         ("--metric-percentiles 101", "--metric-percentiles 101"),
@@ -226,12 +228,19 @@ fn cut_off(request: &str, stream: &mut std::net::TcpStream) {
 
 fn hang_up(_: &str, _: &mut std::net::TcpStream) {}
 
+fn say_nothing(_: &str, stream: &mut std::net::TcpStream) {
+    // Until the other side has had enough.
+    let _ = stream.read(&mut [0]);
+}
+
 fn not_http(_: &str, stream: &mut std::net::TcpStream) {
     let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.9\r\n");
 }
 
 #[test]
 fn a_server_that_is_no_such_server_is_named_before_the_run() {
+    // It takes the whole of the client's patience; meanwhile the others.
+    let silent = start(command(&bench_args(&answering(say_nothing), "--model tiny")));
     for (answer, words) in [
         (internal_error as fn(&str, &mut std::net::TcpStream), "status 500"),
         (web_page, "JSON"),
@@ -240,6 +249,7 @@ fn a_server_that_is_no_such_server_is_named_before_the_run() {
     ] {
         bench(&answering(answer), "").refuses(1, &[words]);
     }
+    silent.ended().refuses(1, &["nothing came in time"]);
 }
 
 #[test]

@@ -235,6 +235,20 @@ fn standard_output_is_the_result_and_nothing_else() {
 }
 
 #[test]
+fn a_flag_without_effect_is_not_passed_over_in_silence() {
+    let server = emulator(config(1));
+    for (flags, note) in [
+        ("--dataset-name sample --input-len 9 --output-len 2", "note: --input-len changes nothing"),
+        ("--trust-remote-code --random-input-len 8 --random-output-len 2", "note: --trust-remote-code changes nothing"),
+        ("--pin 4000 --random-input-len 8 --random-output-len 2", "note: --pin 4000: failed to pin"),
+    ] {
+        let ended =
+            run(&words(&format!("bench serve --base-url {} --num-prompts 2 --no-fail {flags}", server.url()))).exits(0);
+        assert!(ended.stderr.contains(note) || ended.stdout.contains(note), "{ended:?}");
+    }
+}
+
+#[test]
 fn underscores_and_dashes_are_the_same_in_flag_names() {
     let server = emulator(config(1));
     let flags = format!(

@@ -1,5 +1,6 @@
 //! The client's figures against the emulator's truth log: counts to the token, times to what any machine can hold.
 
+use crate::machine::data;
 use crate::program::bench;
 use crate::servers::{config, truthful};
 use serde_json::Value;
@@ -27,13 +28,16 @@ fn ms(row: &Value, index: usize) -> f64 {
 fn compare(flags: &str, requests: usize) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("truth.jsonl");
-    let server = truthful(config(4), &log);
+    let mut config = config(2);
+    config.engine.max_model_len = 32_768;
+    let server = truthful(config, &log);
     let all =
         format!("{flags} --num-prompts {requests} --format json --save-detailed --request-id-prefix it- --no-fail");
     let result = bench(&server.url(), &all).exits(0).json();
     server.stop().unwrap();
     let truth = rows(&log);
-    assert_eq!((truth.len(), result["completed"].as_u64().unwrap() as usize), (requests, requests));
+    let completed = result["completed"].as_u64().unwrap() as usize;
+    assert_eq!((truth.len(), completed), (requests, requests), "{}", result["errors"]);
 
     let (mut input, mut output) = (0, 0);
     for (i, (_, row)) in truth.iter().enumerate() {
@@ -66,6 +70,21 @@ fn chat_under_a_cap() {
 #[test]
 fn several_threads_and_no_gathering() {
     compare("--random-input-len 16 --random-output-len 8 --threads 2 --no-gather --max-concurrency 8", 32);
+}
+
+#[test]
+fn prefixes_that_repeat() {
+    compare(
+        "--dataset-name prefix_repetition --prefix-repetition-prefix-len 64 --prefix-repetition-suffix-len 16 \
+         --prefix-repetition-num-prefixes 2 --prefix-repetition-output-len 4 --ignore-eos --max-concurrency 2",
+        12,
+    );
+}
+
+#[test]
+fn lengths_from_a_trace() {
+    let Some(file) = data("workloads/burstgpt/BurstGPT_1.first250.csv") else { return };
+    compare(&format!("--dataset-name burstgpt --dataset-path {file} --ignore-eos --max-concurrency 8"), 16);
 }
 
 #[test]

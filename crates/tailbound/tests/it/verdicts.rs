@@ -1,8 +1,9 @@
 //! Loads that were not what was asked for, and what the verdict says of them.
 
 use crate::machine::codes;
-use crate::program::bench;
+use crate::program::{bench, bench_args, start};
 use crate::servers::{config, emulator};
+use std::process::Command;
 use tailbound_clock::Dur;
 use tailbound_emulator::{Config, Faults};
 
@@ -53,6 +54,39 @@ fn a_cap_that_shapes_an_open_loop_makes_it_invalid_and_the_wait_is_shown() {
     let queue = latency["client_queue_s"]["max"].as_f64().unwrap();
     assert!(queue > 2.0, "{queue} s in the client's queue");
     assert_eq!(result["tailbound"]["concurrency"]["peak"], 20);
+}
+
+#[test]
+fn a_client_without_a_cpu_says_that_it_was_the_bottleneck() {
+    if Command::new("taskset").args(["-c", "0", "nice", "true"]).status().is_err() {
+        return println!("skipped: there is no taskset here");
+    }
+    let server = emulator(config(5));
+    // Four busy loops on the core that the client has to share with them, as the least of all.
+    let mut hogs: Vec<_> = (0..4)
+        .map(|_| {
+            Command::new("taskset")
+                .args(["-c", "0", "timeout", "20", "sh", "-c", "while :; do :; done"])
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let flags = "--request-rate 300/s --num-prompts 300 --random-input-len 8 --random-output-len 20 --format json";
+    let mut starved = Command::new("taskset");
+    starved
+        .args(["-c", "0", "nice", "-n", "19", env!("CARGO_BIN_EXE_tailbound")])
+        .args(bench_args(&server.url(), flags));
+    let ended = start(starved).ended();
+    for hog in &mut hogs {
+        // `timeout` ends its loop with itself.
+        let _ = Command::new("kill").arg(hog.id().to_string()).status();
+        let _ = hog.wait();
+    }
+    let ended = ended.exits(3);
+    let told = codes(&ended.json());
+    let own = ["sends_late", "rate_short", "client_saturated", "reads_shared", "reader_late"];
+    assert!(told.iter().any(|code| own.contains(&code.as_str())), "{told:?}");
+    assert!(!told.contains(&"server_errors".to_owned()), "{told:?}");
 }
 
 #[test]
