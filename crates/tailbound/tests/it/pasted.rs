@@ -7,8 +7,11 @@ use serde_json::Value;
 use std::path::Path;
 use tailbound_emulator::Config;
 
+/// A key, and a test of its value's type.
+type Key = (&'static str, fn(&Value) -> bool);
+
 /// vLLM's keys of every generation run, each with a test of its type.
-const VLLM: &[(&str, fn(&Value) -> bool)] = &[
+const VLLM: &[Key] = &[
     ("date", Value::is_string),
     ("endpoint_type", Value::is_string),
     ("backend", Value::is_string),
@@ -48,7 +51,7 @@ const VLLM: &[(&str, fn(&Value) -> bool)] = &[
 ];
 
 /// What `--save-detailed` adds.
-const DETAILED: &[(&str, fn(&Value) -> bool)] = &[
+const DETAILED: &[Key] = &[
     ("input_lens", |v| each(v, Value::is_u64)),
     ("output_lens", |v| each(v, Value::is_u64)),
     ("start_times", floats),
@@ -112,7 +115,7 @@ fn each(v: &Value, is: fn(&Value) -> bool) -> bool {
     v.as_array().is_some_and(|all| all.iter().all(is))
 }
 
-fn has(result: &Value, keys: &[(&str, fn(&Value) -> bool)]) {
+fn has(result: &Value, keys: &[Key]) {
     for (key, is) in keys {
         let value = result.get(key).unwrap_or_else(|| panic!("no {key}"));
         assert!(is(value), "{key}: {value}");

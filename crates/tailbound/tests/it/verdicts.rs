@@ -59,7 +59,7 @@ fn a_cap_that_shapes_an_open_loop_makes_it_invalid_and_the_wait_is_shown() {
 #[test]
 fn a_client_without_a_cpu_says_that_it_was_the_bottleneck() {
     if Command::new("taskset").args(["-c", "0", "nice", "true"]).status().is_err() {
-        return println!("skipped: there is no taskset here");
+        return eprintln!("skipped: there is no taskset here");
     }
     let server = emulator(config(5));
     // Four busy loops on the core that the client has to share with them, as the least of all.
