@@ -1,6 +1,6 @@
 use super::{Detail, write};
 use crate::{Description, Run};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use tailbound_stats::RunFacts;
@@ -68,15 +68,30 @@ pub fn save(run: &Run<'_>, detail: Detail, path: &Path, mode: Mode) -> Result<()
         std::fs::create_dir_all(folder)
             .map_err(|source| SaveError::Folder { path: folder.display().to_string(), source })?;
     }
-    let append = mode == Mode::Append;
-    let file = OpenOptions::new().create(true).write(true).append(append).truncate(!append).open(path);
-    let file = file.map_err(|source| SaveError::Open { path: shown(), source })?;
     let failed = |source| SaveError::Write { path: shown(), source };
+    let append = mode == Mode::Append;
+    // A file that is replaced is replaced whole or not at all. What is no plain file (a link, /dev/stdout) is written to as it is.
+    let plain = path.symlink_metadata().map_or(true, |m| m.is_file());
+    let part = (!append && plain).then(|| path.with_added_extension("part"));
+    let target = part.as_deref().unwrap_or(path);
+    let file = OpenOptions::new().create(true).write(true).append(append).truncate(!append).open(target);
+    let file = file.map_err(|source| SaveError::Open { path: shown(), source })?;
     let filled = append && file.metadata().map_err(failed)?.len() > 0;
+    let written = fill(run, detail, filled, file).map_err(failed);
+    let Some(part) = part else { return written };
+    let moved = written.and_then(|()| std::fs::rename(&part, path).map_err(failed));
+    if moved.is_err() {
+        // The reason is told already.
+        let _ = std::fs::remove_file(&part);
+    }
+    moved
+}
+
+fn fill(run: &Run<'_>, detail: Detail, filled: bool, file: File) -> std::io::Result<()> {
     let mut out = BufWriter::new(file);
     if filled {
-        out.write_all(b"\n").map_err(failed)?;
+        out.write_all(b"\n")?;
     }
-    write(run, detail, &mut out).map_err(|e| failed(e.into()))?;
-    out.flush().map_err(failed)
+    write(run, detail, &mut out)?;
+    out.flush()
 }

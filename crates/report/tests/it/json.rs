@@ -165,6 +165,11 @@ fn results_replace_or_follow_each_other() {
     assert!(!text.ends_with('\n') && text.lines().all(|l| serde_json::from_str::<Value>(l).is_ok()));
     save(&owned.run(), Detail::Totals, &path, Mode::Replace).expect("saved");
     assert_eq!(std::fs::read_to_string(&path).expect("readable").lines().count(), 1);
+    assert_eq!(
+        std::fs::read_dir(path.parent().expect("a folder")).expect("read").count(),
+        1,
+        "nothing half-written stays"
+    );
     let error = save(&owned.run(), Detail::Totals, folder.path(), Mode::Replace).expect_err("a folder is no file");
     assert!(error.to_string().starts_with("failed to open "), "{error}");
 }

@@ -313,4 +313,8 @@ fn a_result_that_cannot_be_saved_does_not_cost_the_report() {
     let ended = bench(&server.url(), &flags).exits(1);
     assert!(ended.stderr.contains("error: failed to open") && ended.stderr.contains("taken.json"), "{}", ended.stderr);
     assert_eq!(ended.line("Successful requests:"), "2");
+    let full = "--num-prompts 2 --random-input-len 8 --random-output-len 2 --save-result --result-filename /dev/full";
+    let ended = bench(&server.url(), full).exits(1);
+    assert!(ended.stderr.contains("error: failed to write /dev/full"), "{}", ended.stderr);
+    assert_eq!(ended.line("Successful requests:"), "2");
 }
