@@ -247,9 +247,9 @@ impl Blocks {
     }
 
     /// Hangs a tail on a findable block.
-    pub(crate) fn hang(&mut self, slot: u32, anchor: u32, id: SeqId, first: u32) -> u32 {
+    pub(crate) fn hang(&mut self, slot: u32, anchor: u32, id: SeqId) -> u32 {
         let hash = self.blocks[anchor as usize].hash.expect("an anchor can be found");
-        let tail = self.tails.start(slot, anchor, hash, id, first);
+        let tail = self.tails.start(slot, anchor, hash, id);
         self.anchors[anchor as usize] = tail;
         tail
     }

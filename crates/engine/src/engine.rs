@@ -270,13 +270,7 @@ impl Engine {
 
     /// Its blocks are released from the last to the first: of one prompt, the beginning is evicted last.
     pub(crate) fn release_blocks(&mut self, slot: u32, reached: u32) {
-        if self.sequences[slot].tail != tail::NONE {
-            let full = self.full_of_tail(slot, reached);
-            let seq = &mut self.sequences[slot];
-            self.blocks.release_tail(seq.tail, seq.late, full);
-            seq.tail = tail::NONE;
-            seq.late = 0;
-        }
+        self.release_tail(slot, reached);
         while let Some(block) = self.sequences[slot].blocks.pop() {
             self.blocks.release(block);
         }

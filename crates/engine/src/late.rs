@@ -1,16 +1,19 @@
 use crate::{Config, Engine, KvEvents, SeqId, tail};
 
-/// Whether blocks of answers may wait for their hashes (see [`crate::tail`]).
+/// Whether blocks may wait for somebody to come near them (see [`crate::tail`]).
 ///
-/// A tail is sound as long as nobody can have passed by its anchor, or left a block of it in the cache, before the anchor
-/// was there. That takes somebody who knew the sequence's tokens before it generated them, and whose own block of them
-/// stayed private because a third held the same.
+/// A tail is sound as long as nobody can have passed by its anchor, or left a block of the tail in the cache, before the
+/// anchor was there. Who passed by holds its own block with the anchor's tokens, and had to keep it private because a third
+/// held the same: if that never happened, every tail is sound. If it did, one of invented tokens still is, unless
+/// somebody knew them before they were generated.
 #[derive(Debug)]
 pub(crate) struct Late {
     wanted: bool,
-    /// A block of given tokens stayed private, and the next holds given tokens too.
+    /// A block stayed private.
+    doubled: bool,
+    /// One of given tokens did, and the next holds given tokens too.
     given_doubled: bool,
-    /// A block with an invented token stayed private.
+    /// One with an invented token did.
     invented_doubled: bool,
     /// The largest name of a sequence so far.
     newest: Option<SeqId>,
@@ -23,6 +26,7 @@ impl Late {
         Late {
             // KV events need the hashes at once. Drafts fill blocks several tokens at a time.
             wanted: config.prefix_caching && config.kv_events == KvEvents::Off && config.speculation.is_none(),
+            doubled: false,
             given_doubled: false,
             invented_doubled: false,
             newest: None,
@@ -30,9 +34,11 @@ impl Late {
         }
     }
 
+    /// Whether a tail may hang on a block with an `invented` token, or on one without.
     #[inline]
-    pub(crate) fn allowed(&self) -> bool {
-        self.wanted && !self.given_doubled && !(self.invented_doubled && self.renamed)
+    pub(crate) fn allowed(&self, invented: bool) -> bool {
+        let sound = !self.given_doubled && !(self.invented_doubled && self.renamed);
+        self.wanted && if invented { sound } else { !self.doubled }
     }
 
     /// A sequence was taken in.
@@ -43,12 +49,14 @@ impl Late {
 
     /// Block `index` of a sequence with `given` tokens that are not invented stayed private.
     pub(crate) fn doubled(&mut self, index: u32, given: u32, block_size: u32) {
+        self.doubled = true;
         self.given_doubled |= (index + 2) * block_size <= given;
         self.invented_doubled |= (index + 1) * block_size > given;
     }
 
     /// The cache is empty and nobody holds a block.
     pub(crate) fn forget(&mut self) {
+        self.doubled = false;
         self.given_doubled = false;
         self.invented_doubled = false;
     }
@@ -59,8 +67,7 @@ impl Engine {
     pub(crate) fn start_tail(&mut self, i: usize, index: usize) {
         let r = &mut self.running[i];
         let seq = &mut self.sequences[r.slot];
-        let first = (index as u32 + 1) * self.config.block_size - seq.prompt;
-        seq.tail = self.blocks.hang(r.slot, seq.blocks[index], seq.id, first);
+        seq.tail = self.blocks.hang(r.slot, seq.blocks[index], seq.id);
         for block in seq.blocks.drain(index + 1..) {
             self.blocks.drop_number(block);
             seq.late += 1;
@@ -80,10 +87,31 @@ impl Engine {
         if seq.tail == tail::NONE {
             return;
         }
-        for index in seq.blocks.len()..(reached / size) as usize {
+        for index in seq.hashes.len()..(reached / size) as usize {
             let hash = seq.parent(index).child(seq.block_tokens(index, size as usize, &mut self.scratch));
             seq.hashes.push(hash);
         }
+    }
+
+    /// Frees the tail that a sequence holds, if it does; `reached` of its tokens are computed.
+    pub(crate) fn release_tail(&mut self, slot: u32, reached: u32) {
+        let size = self.config.block_size;
+        let seq = &self.sequences[slot];
+        if seq.tail == tail::NONE {
+            return;
+        }
+        let from = seq.blocks.len();
+        let full = self.full_of_tail(slot, reached);
+        // What it takes to know the hashes when the sequence is gone.
+        let given = seq.given().div_ceil(size).min(reached / size).max(from as u32);
+        self.hash_tail(slot, given * size);
+        let seq = &mut self.sequences[slot];
+        let tail = &mut self.blocks.tails[seq.tail];
+        tail.hashes.extend_from_slice(&seq.hashes[from..given as usize]);
+        tail.first = (given * size).saturating_sub(seq.prompt);
+        self.blocks.release_tail(seq.tail, seq.late, full);
+        seq.tail = tail::NONE;
+        seq.late = 0;
     }
 
     /// Gives a tail's blocks numbers and hashes: somebody has come to its anchor. `scheduled` of those that run are
@@ -101,7 +129,8 @@ impl Engine {
         let seq = &mut self.sequences[slot];
         let from = seq.blocks.len();
         seq.blocks.extend((0..seq.late).map(|_| self.blocks.number()));
-        for (index, &hash) in seq.hashes.iter().enumerate().skip(from) {
+        for (index, &hash) in seq.hashes.iter().enumerate().take((reached / self.config.block_size) as usize).skip(from)
+        {
             self.blocks.publish(seq.blocks[index], hash).expect("nobody else came to the anchor");
         }
         self.running[i].publish_at = (reached / self.config.block_size + 1) * self.config.block_size;

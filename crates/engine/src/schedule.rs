@@ -279,7 +279,8 @@ impl Engine {
                 continue;
             }
             if self.config.kv_events == KvEvents::Off {
-                if self.late.allowed() && (index as u32 + 1) * size > seq.given() && seq.preemptions == 0 {
+                let invented = (index as u32 + 1) * size > seq.given();
+                if seq.preemptions == 0 && self.late.allowed(invented) {
                     self.start_tail(i, index);
                 }
                 continue;

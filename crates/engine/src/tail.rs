@@ -4,12 +4,12 @@ use tailbound_kv::BlockHash;
 /// No tail, or no block.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// The ends of sequences whose blocks have neither number nor hash yet.
+/// The ends of sequences whose blocks have no number and stand in no look-up.
 ///
-/// Most of an answer that nobody supplied is never asked for again, so its blocks are only counted. A tail is what follows
-/// a sequence's first block with an invented token, its anchor. Whoever wants a block of the tail has all tokens before
-/// it, hence looks for the anchor first; only then does the tail get numbers and hashes. That works because an anchor is
-/// never evicted before its tail, which is released before it and which nobody else can use.
+/// Most blocks that nobody had before are never asked for again, so they are only counted. A tail is what follows the first
+/// such block of a sequence, its anchor. Whoever wants a block of the tail has all the tokens before it, hence looks for
+/// the anchor first; only then do the tail's blocks get numbers and are entered. That works because an anchor is never
+/// evicted before its tail, which is released before it and which nobody else can use.
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
     tails: Vec<Tail>,
@@ -24,7 +24,9 @@ pub(crate) struct Tail {
     pub anchor: u32,
     pub hash: BlockHash,
     pub id: SeqId,
-    /// The index in the answer of its first token.
+    /// The hashes of its first blocks, those with tokens that were given; filled when it is released.
+    pub hashes: Vec<BlockHash>,
+    /// The index in the answer of the first token after those.
     pub first: u32,
     /// Blocks left of it in the queue of free blocks, without numbers.
     pub left: u32,
@@ -34,15 +36,17 @@ pub(crate) struct Tail {
 
 impl Tails {
     /// A tail without blocks, held by the sequence in `slot`.
-    pub fn start(&mut self, slot: u32, anchor: u32, hash: BlockHash, id: SeqId, first: u32) -> u32 {
+    pub fn start(&mut self, slot: u32, anchor: u32, hash: BlockHash, id: SeqId) -> u32 {
         let number = self.vacant.pop().unwrap_or_else(|| {
-            let nobody = Tail { slot: NONE, anchor: NONE, hash, id, first, left: 0, blocks: Vec::new() };
-            self.tails.push(nobody);
+            let (hashes, blocks) = (Vec::new(), Vec::new());
+            self.tails.push(Tail { slot: NONE, anchor: NONE, hash, id, hashes, first: 0, left: 0, blocks });
             self.tails.len() as u32 - 1
         });
         let tail = &mut self.tails[number as usize];
-        let blocks = std::mem::take(&mut tail.blocks);
-        *tail = Tail { slot, anchor, hash, id, first, left: 0, blocks };
+        tail.slot = slot;
+        tail.anchor = anchor;
+        tail.hash = hash;
+        tail.id = id;
         number
     }
 
@@ -51,6 +55,7 @@ impl Tails {
         let tail = &mut self.tails[number as usize];
         tail.anchor = NONE;
         tail.left = 0;
+        tail.hashes.clear();
         tail.blocks.clear();
         self.vacant.push(number);
     }
@@ -71,9 +76,12 @@ impl Tails {
 }
 
 impl Tail {
-    /// Its hashes in order, from the anchor's on.
+    /// The hash of its block `index`, which follows on that with the hash `parent`.
     pub fn hash_after(&self, parent: BlockHash, index: u32, block_size: u32, scratch: &mut Vec<u32>) -> BlockHash {
-        let first = self.first + index * block_size;
+        if let Some(&hash) = self.hashes.get(index as usize) {
+            return hash;
+        }
+        let first = self.first + (index - self.hashes.len() as u32) * block_size;
         scratch.clear();
         scratch.extend((first..first + block_size).map(|i| invented_token(self.id, i)));
         parent.child(scratch)
