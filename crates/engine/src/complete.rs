@@ -82,8 +82,10 @@ impl Engine {
                 self.finish(self.running[i]);
                 continue;
             }
-            self.lanes[kept] = self.lanes[i];
-            self.running[kept] = self.running[i];
+            if kept < i {
+                self.lanes[kept] = self.lanes[i];
+                self.running[kept] = self.running[i];
+            }
             kept += 1;
         }
         self.lanes.truncate(kept);

@@ -37,7 +37,7 @@ impl Late {
     /// Whether a tail may hang on a block with an `invented` token, or on one without.
     #[inline]
     pub(crate) fn allowed(&self, invented: bool) -> bool {
-        let sound = !self.given_doubled && !(self.invented_doubled && self.renamed);
+        let sound = !(self.given_doubled || self.invented_doubled && self.renamed);
         self.wanted && if invented { sound } else { !self.doubled }
     }
 

@@ -201,6 +201,7 @@ impl Engine {
             && let Some(block) = self.blocks.find(hash)
         {
             hits += 1;
+            self.sequences[slot].blocks.push(block);
             hits_unused += u32::from(!self.blocks.is_used(block));
             if let Some(tail) = self.blocks.tail_on(block) {
                 self.uncover(tail, self.running.len());
@@ -213,6 +214,7 @@ impl Engine {
         let longest = self.config.long_prefill_token_threshold.unwrap_or(u32::MAX);
         let n = ahead.min(longest).min(budget);
         if !self.config.chunked_prefill && n < ahead {
+            self.sequences[slot].blocks.clear();
             return None;
         }
         let first = (computed + n).div_ceil(size) - hits;
@@ -220,14 +222,12 @@ impl Engine {
         let must_be_free = if self.config.reserve_full_prompt { whole } else { first };
         if must_be_free + hits_unused > self.blocks.free() {
             self.blocked = Some((self.changes, slot));
+            self.sequences[slot].blocks.clear();
             return None;
         }
 
-        for index in 0..hits as usize {
-            let hash = self.sequences[slot].hashes[index];
-            let block = self.blocks.find(hash).expect("found just now, and nothing was evicted since");
+        for &block in &self.sequences[slot].blocks {
             self.blocks.share(block);
-            self.sequences[slot].blocks.push(block);
         }
         self.take_blocks(slot, first);
         let seq = &mut self.sequences[slot];
