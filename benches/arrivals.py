@@ -4,7 +4,7 @@
     benches/arrivals.py --ours target/release/tailbound --mock KIT/release/sse-mock > benches/arrivals.md
 
 The gaps are those of `start_times` in the detailed JSON: when each request really left, not when it was meant to. Nothing is fitted:
-the rate is the one asked for. At 5 %, five seeds in a hundred fail by chance; the bar is eight of ten.
+the rate is the one asked for. The mock runs on core 0 (SCHED_FIFO 20), the clients on core 1. At 5 %, five seeds in a hundred fail by chance; the bar is eight of ten.
 """
 import argparse
 import concurrent.futures
@@ -32,7 +32,7 @@ def ks(gaps, rate):
 def seed(args, folder, rate, number):
     name = f"{rate}-{number}.json"
     command = [
-        args.ours, "bench", "serve", "--base-url", f"http://127.0.0.1:{args.port}", "--model", "mock", "--skip-tokenizer-init",
+        "taskset", "-c", "1", args.ours, "bench", "serve", "--base-url", f"http://127.0.0.1:{args.port}", "--model", "mock", "--skip-tokenizer-init",
         "--random-input-len", "16", "--random-output-len", "1", "--num-prompts", str(GAPS + 1), "--request-rate", str(rate),
         "--seed", str(number), "--disable-tqdm", "--no-fail", "--save-result", "--save-detailed",
         "--result-dir", folder, "--result-filename", name, *args.flag,
@@ -59,7 +59,7 @@ def main():
     parser.add_argument("--jobs", default="100=5,500=2", help="how many seeds of each rate run at once")
     parser.add_argument("--flag", action="append", default=[], help="a further flag for `bench serve`")
     args = parser.parse_args()
-    mock = subprocess.Popen([args.mock, "--port", str(args.port), "--no-log"], stderr=subprocess.DEVNULL)
+    mock = subprocess.Popen(["chrt", "-f", "20", "taskset", "-c", "0", args.mock, "--port", str(args.port), "--no-log"], stderr=subprocess.DEVNULL)
     time.sleep(0.5)
     try:
         print("# Poisson arrivals, as sent\n")
