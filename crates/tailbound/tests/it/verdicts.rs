@@ -27,8 +27,9 @@ fn asked_for_four_times_what_the_server_can_do() {
         "--request-rate 2000/s --num-prompts 1000 --random-input-len 8 --random-output-len 1 --format json --no-fail";
     let result = bench(&server.url(), flags).exits(0).json();
     assert_eq!(result["completed"], 1000);
+    // On a machine so busy that the client could not send at that rate either, that is what is to be told.
     let told = [codes(&result), cautions(&result)].concat();
-    assert!(told.contains(&"server_backlog".to_owned()), "{told:?}");
+    assert!(told.iter().any(|code| code == "server_backlog" || code == "rate_short"), "{told:?}");
     // The server's rate, not the one asked for, and the wait in the headline.
     let rate = result["request_throughput"].as_f64().unwrap();
     assert!(rate < 600.0, "{rate} requests/s");
@@ -62,8 +63,8 @@ fn a_client_without_a_cpu_says_that_it_was_the_bottleneck() {
         return eprintln!("skipped: there is no taskset here");
     }
     let server = emulator(config(5));
-    // Four busy loops on the core that the client has to share with them, as the least of all.
-    let mut hogs: Vec<_> = (0..4)
+    // Three busy loops on the core that the client has to share with them.
+    let mut hogs: Vec<_> = (0..3)
         .map(|_| {
             Command::new("taskset")
                 .args(["-c", "0", "timeout", "20", "sh", "-c", "while :; do :; done"])
@@ -71,10 +72,10 @@ fn a_client_without_a_cpu_says_that_it_was_the_bottleneck() {
                 .unwrap()
         })
         .collect();
-    let flags = "--request-rate 300/s --num-prompts 300 --random-input-len 8 --random-output-len 20 --format json";
+    let flags = "--request-rate 400/s --num-prompts 120 --random-input-len 8 --random-output-len 10 --format json";
     let mut starved = Command::new("taskset");
     starved
-        .args(["-c", "0", "nice", "-n", "19", env!("CARGO_BIN_EXE_tailbound")])
+        .args(["-c", "0", "nice", "-n", "2", env!("CARGO_BIN_EXE_tailbound")])
         .args(bench_args(&server.url(), flags));
     let ended = start(starved).ended();
     for hog in &mut hogs {
