@@ -51,8 +51,13 @@ impl Port {
         held(&self.rows).push(row);
     }
 
+    /// Moves the rows on. The lock is held for a swap only: whoever takes them has no real-time priority, and a loop must not wait for it.
     pub fn take_rows(&self, into: &mut Vec<Row>) {
-        into.append(&mut held(&self.rows));
+        if into.is_empty() {
+            return std::mem::swap(&mut *held(&self.rows), into);
+        }
+        let mut rows = std::mem::take(&mut *held(&self.rows));
+        into.append(&mut rows);
     }
 }
 
