@@ -88,6 +88,7 @@ impl Control {
             2 => Why::Duration,
             3 => Why::Rule,
             4 => Why::Planned,
+            5 => Why::Session,
             _ => Why::Interrupted,
         }
     }
@@ -99,5 +100,6 @@ fn code(why: Why) -> u8 {
         Why::Duration => 2,
         Why::Rule => 3,
         Why::Planned => 4,
+        Why::Session => 5,
     }
 }

@@ -122,6 +122,8 @@ pub enum Why {
     Rule,
     /// The plan itself asked for the cancellation.
     Planned,
+    /// An earlier turn of its session failed, and it can't be asked without that answer.
+    Session,
 }
 
 impl Cause {

@@ -1,7 +1,7 @@
 //! The second stage: a [`Spec`] is checked flag by flag, and its schedule drawn.
 
 use crate::plan::{Plan, Stride};
-use crate::{Law, Normalize, Ramp, Spec, SpecError, arrivals};
+use crate::{Law, Normalize, Ramp, Sessions, Spec, SpecError, arrivals};
 use std::fmt;
 use std::sync::Arc;
 use tailbound_clock::Dur;
@@ -37,6 +37,9 @@ impl Spec {
         let duration = self.checked_duration()?;
         let limit = self.request_limit(&law)?;
         let normalize = self.normalize(&law)?;
+        if let Some(sessions) = &self.sessions {
+            sessions.check()?;
+        }
 
         let all_at_once = matches!(law, Law::AtOnce);
         let (requests, offsets) = match (&law, limit) {
@@ -45,6 +48,13 @@ impl Spec {
             (Law::Schedule, _) => {
                 let offsets = self.checked_schedule(limit)?;
                 (offsets.len() as u32, Some(offsets))
+            }
+            (_, Some(n)) if self.sessions.is_some() => {
+                let offsets = self.beginnings(&law, n, normalize);
+                if offsets.last().is_some_and(|&last| last > LONGEST.ns()) {
+                    return Err(self.too_long());
+                }
+                (n, Some(offsets))
             }
             (_, limit) => {
                 let offsets = arrivals::draw(&law, limit, duration, normalize, self.seed);
@@ -78,6 +88,10 @@ impl Spec {
             drawn,
             endless: all_at_once && limit.is_none(),
             offsets: offsets.map(Arc::from),
+            sessions: self.sessions.as_ref().map(|all| {
+                let turns = all.turns[..requests as usize].to_vec();
+                Arc::new(Sessions { turns, ..all.clone() })
+            }),
             warmups,
             max_concurrency,
             duration,
@@ -212,6 +226,9 @@ impl Spec {
 
     /// How many requests at most; `None`: only the duration ends the plan.
     fn request_limit(&self, law: &Law) -> Result<Option<u32>, SpecError> {
+        if let Some(sessions) = &self.sessions {
+            return self.turn_limit(sessions.turns.len()).map(Some);
+        }
         match self.num_prompts {
             Some(0) => Err(wrong("--num-prompts", Some(&0), "must be at least 1", "")),
             Some(n) if n > MOST_REQUESTS => {
@@ -243,6 +260,39 @@ impl Spec {
                 }
             },
         }
+    }
+
+    /// How many of the sessions' turns are wanted.
+    fn turn_limit(&self, turns: usize) -> Result<u32, SpecError> {
+        match self.num_prompts {
+            Some(0) => Err(wrong("--num-prompts", Some(&0), "must be at least 1", "")),
+            Some(n) if n > turns as u64 => Err(wrong(
+                "--num-prompts",
+                Some(&n),
+                format!("the sessions have only {turns} turns"),
+                "give at most that many, or leave it out",
+            )),
+            Some(n) => Ok(n as u32),
+            None if turns as u64 > MOST_REQUESTS => {
+                Err(wrong("--dataset-path", None, format!("more than {MOST_REQUESTS} requests"), ""))
+            }
+            None => Ok(turns as u32),
+        }
+    }
+
+    /// The law's arrivals for the sessions' beginnings. A turn that follows stands with what is before it in the plan.
+    fn beginnings(&self, law: &Law, n: u32, normalize: Normalize) -> Vec<u64> {
+        let Some(sessions) = &self.sessions else { return Vec::new() };
+        let begun = sessions.begun(n as usize) as u32;
+        let mut drawn = arrivals::draw(law, Some(begun), None, normalize, self.seed).into_iter();
+        let mut at = 0;
+        let turns = sessions.turns.iter().take(n as usize);
+        turns
+            .map(|turn| {
+                at = if turn.is_none() { drawn.next().unwrap_or(at) } else { at };
+                at
+            })
+            .collect()
     }
 
     fn normalize(&self, law: &Law) -> Result<Normalize, SpecError> {

@@ -8,9 +8,12 @@ mod arrivals;
 mod check;
 mod load;
 mod plan;
+mod sessions;
 mod spec;
+mod turns;
 
 pub use arrivals::{Law, Ramp};
 pub use load::{IntentId, Load, LoadEffect, LoadEvent, Unsent};
 pub use plan::{Intent, Plan, PlanHash, RpsChange, Stage};
+pub use sessions::{Sessions, Turn};
 pub use spec::{Normalize, Spec, SpecError};

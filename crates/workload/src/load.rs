@@ -1,3 +1,4 @@
+use crate::turns::{Fate, Turns};
 use crate::{Plan, Stage};
 use std::sync::Arc;
 use tailbound_clock::{Dur, Time};
@@ -46,7 +47,7 @@ pub enum LoadEffect {
 pub struct Unsent {
     /// Which one.
     pub id: IntentId,
-    /// When it should have been sent; `None` if the run stopped before its schedule began.
+    /// When it should have been sent; `None` if the run stopped before its schedule began, or before its turn came.
     pub scheduled: Option<Time>,
     /// Why it wasn't.
     pub why: Why,
@@ -69,6 +70,8 @@ pub struct Load {
     warmups_sent: u32,
     /// How many of our measured requests have been handed over.
     sent: u32,
+    /// Which may go next, in a plan with sessions.
+    turns: Option<Turns>,
     probes_sent: u32,
     /// In flight under the cap: warm-ups and measured requests.
     in_flight: u32,
@@ -86,11 +89,26 @@ enum State {
     Finished { origin: Option<Time> },
 }
 
+impl State {
+    fn origin(self) -> Option<Time> {
+        match self {
+            State::Idle | State::WarmingUp { .. } => None,
+            State::Running { origin } => Some(origin),
+            State::Finished { origin } => origin,
+        }
+    }
+}
+
 impl Load {
     /// A load about to start. One shard of a plan is a plan.
     pub fn new(plan: Arc<Plan>) -> Load {
+        let mut turns = Turns::of(&plan);
+        if let Some(turns) = &mut turns {
+            turns.pass_followers(&plan);
+        }
         Load {
             plan,
+            turns,
             state: State::Idle,
             warmups_sent: 0,
             sent: 0,
@@ -109,11 +127,7 @@ impl Load {
 
     /// When the schedule began: the t0 of every figure. `None` before that.
     pub fn origin(&self) -> Option<Time> {
-        match self.state {
-            State::Idle | State::WarmingUp { .. } => None,
-            State::Running { origin } => Some(origin),
-            State::Finished { origin } => origin,
-        }
+        self.state.origin()
     }
 
     /// Requests handed over and not ended, probes included.
@@ -139,7 +153,7 @@ impl Load {
                 self.state = State::WarmingUp { since: now };
             }
             LoadEvent::Wake => {}
-            LoadEvent::Ended { id, .. } => self.ended(now, id),
+            LoadEvent::Ended { id, ok, .. } => self.ended(now, id, ok),
             LoadEvent::Stop(why) => self.stopped = self.stopped.or(Some(why)),
         }
         self.release(now, out);
@@ -165,15 +179,26 @@ impl Load {
     /// The measured requests that were never handed over; complete once `Finished` has come. An endless plan has none.
     pub fn unsent(&self) -> impl Iterator<Item = Unsent> + '_ {
         let why = self.stopped.unwrap_or(Why::Interrupted);
-        let end = if self.plan.endless() { self.sent } else { self.own_measured() };
-        (self.sent..end).map(move |k| {
+        let end = if self.plan.endless() || self.turns.is_some() { self.sent } else { self.own_measured() };
+        let single = (self.sent..end).map(move |k| {
             let index = self.plan.stride.nth(k);
             let scheduled = self.origin().map(|origin| origin + self.plan.offset(index));
             Unsent { id: IntentId(index), scheduled, why }
-        })
+        });
+        let turns = self.turns.iter().flat_map(|turns| turns.unsent(&self.plan, self.origin()));
+        let turns = turns.map(move |(id, fate, scheduled)| {
+            let why = if fate == Fate::Broken { Why::Session } else { why };
+            Unsent { id: IntentId(id), scheduled, why }
+        });
+        single.chain(turns)
     }
 
-    fn ended(&mut self, now: Time, id: IntentId) {
+    fn ended(&mut self, now: Time, id: IntentId, ok: bool) {
+        if let (Some(turns), Some(origin)) = (&mut self.turns, self.state.origin())
+            && id.0 < self.plan.requests()
+        {
+            turns.ended(&self.plan, origin, now, id.0, ok);
+        }
         if self.plan.intent(id).stage == Stage::Probe {
             debug_assert!(self.probes_in_flight > 0, "a probe ended that was not in flight");
             self.probes_in_flight = self.probes_in_flight.saturating_sub(1);
@@ -225,6 +250,9 @@ impl Load {
                 return;
             }
             out.push(LoadEffect::Send { id, scheduled, due });
+            if let Some(turns) = &mut self.turns {
+                turns.sent(&self.plan, id.0);
+            }
             self.sent += 1;
             self.in_flight += 1;
         }
@@ -244,7 +272,7 @@ impl Load {
     fn finish(&mut self, out: &mut Vec<LoadEffect>) {
         let over = match self.state {
             State::Idle | State::WarmingUp { .. } => self.stopped.is_some(),
-            State::Running { .. } => self.stopped.is_some() || self.sent == self.own_measured(),
+            State::Running { .. } => self.stopped.is_some() || self.all_sent(),
             State::Finished { .. } => false,
         };
         if over && self.in_flight() == 0 {
@@ -265,7 +293,14 @@ impl Load {
         self.plan.stride.count(self.plan.warmups())
     }
 
+    fn all_sent(&self) -> bool {
+        self.turns.as_ref().map_or(self.sent == self.own_measured(), Turns::done)
+    }
+
     fn next_measured(&self, origin: Time) -> Option<(IntentId, Time)> {
+        if let Some(turns) = &self.turns {
+            return turns.next(&self.plan, origin).map(|(id, at)| (IntentId(id), at));
+        }
         if self.sent == self.own_measured() {
             return None;
         }
@@ -275,7 +310,7 @@ impl Load {
 
     /// Probes go on as long as measured requests are to come or in flight.
     fn next_probe(&self, origin: Time) -> Option<(IntentId, Time)> {
-        if self.sent == self.own_measured() && self.in_flight == 0 {
+        if self.all_sent() && self.in_flight == 0 {
             return None;
         }
         self.plan.probe_rate()?;

@@ -1,4 +1,4 @@
-use crate::{IntentId, Law, Normalize, check::ENDLESS};
+use crate::{IntentId, Law, Normalize, Sessions, Turn, check::ENDLESS};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -18,6 +18,8 @@ pub struct Plan {
     pub(crate) endless: bool,
     /// Nanoseconds from the start; `None`: all zero.
     pub(crate) offsets: Option<Arc<[u64]>>,
+    /// Which requests follow from which: as many as there are requests.
+    pub(crate) sessions: Option<Arc<Sessions>>,
     pub(crate) warmups: u32,
     pub(crate) max_concurrency: Option<u32>,
     pub(crate) duration: Option<Dur>,
@@ -26,7 +28,7 @@ pub struct Plan {
     pub(crate) stride: Stride,
 }
 
-/// Which of the plan's requests are ours: `first`, `first + step` …
+/// Which of the plan's requests (its sessions, if it has any) are ours: `first`, `first + step` …
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Stride {
     pub first: u32,
@@ -41,6 +43,11 @@ impl Stride {
     /// How many of `0..total` it owns.
     pub(crate) fn count(self, total: u32) -> u32 {
         total.saturating_sub(self.first).div_ceil(self.step)
+    }
+
+    /// Whether it owns that one.
+    fn owns(self, index: u32) -> bool {
+        index >= self.first && (index - self.first).is_multiple_of(self.step)
     }
 
     /// The `k`-th of them.
@@ -59,7 +66,8 @@ pub struct Intent {
     /// Which prompt it sends, counted from 0. An endless plan goes on past the prompts there are: take it modulo their number.
     /// Warm-ups all send prompt 0; probes send a prompt of their own (0 here).
     pub item: u32,
-    /// When it is due, from the start of the schedule. `None` for warm-ups, which go before it.
+    /// When it is due, from the start of the schedule. `None` for warm-ups, which go before it, and for turns that follow another, which
+    /// are due when that one has ended.
     pub offset: Option<Dur>,
 }
 
@@ -140,7 +148,7 @@ impl Plan {
         self.offset(self.requests.saturating_sub(1))
     }
 
-    /// When measured request `index` is due.
+    /// When measured request `index` is due; of a turn that follows another, when the one before it in the plan is.
     pub(crate) fn offset(&self, index: u32) -> Dur {
         self.offsets.as_ref().and_then(|all| all.get(index as usize)).map_or(Dur::ZERO, |&ns| Dur(ns))
     }
@@ -149,7 +157,8 @@ impl Plan {
     pub fn intent(&self, id: IntentId) -> Intent {
         let index = id.0;
         if index < self.requests {
-            return Intent { id, stage: Stage::Measured, item: index, offset: Some(self.offset(index)) };
+            let offset = self.turn(index).is_none().then(|| self.offset(index));
+            return Intent { id, stage: Stage::Measured, item: index, offset };
         }
         if index < self.first_probe() {
             return Intent { id, stage: Stage::Warmup, item: 0, offset: None };
@@ -160,15 +169,38 @@ impl Plan {
 
     /// The measured requests of this plan or shard, in the order of their times.
     pub fn measured(&self) -> impl Iterator<Item = Intent> + '_ {
-        (0..self.stride.count(self.requests)).map(|k| self.intent(IntentId(self.stride.nth(k))))
+        self.own().into_iter().map(|index| self.intent(IntentId(index)))
+    }
+
+    /// The requests of this shard: whole sessions.
+    pub(crate) fn own(&self) -> Vec<u32> {
+        let Some(sessions) = &self.sessions else {
+            return (0..self.stride.count(self.requests)).map(|k| self.stride.nth(k)).collect();
+        };
+        let numbers = sessions.numbers();
+        (0..self.requests).filter(|&i| self.stride.owns(numbers[i as usize])).collect()
+    }
+
+    /// What measured request `index` follows.
+    pub fn turn(&self, index: u32) -> Option<Turn> {
+        self.sessions.as_ref()?.turns[index as usize]
+    }
+
+    /// How many sessions the whole plan has; `None` if requests don't follow one another.
+    pub fn sessions(&self) -> Option<u32> {
+        self.sessions.as_ref().map(|sessions| sessions.begun(self.requests as usize) as u32)
+    }
+
+    pub(crate) fn ends_sessions_with_failure(&self) -> bool {
+        self.sessions.as_ref().is_some_and(|sessions| sessions.end_with_failure)
     }
 
     pub(crate) fn first_probe(&self) -> u32 {
         self.requests + self.warmups
     }
 
-    /// Part `index` of `count`: every `count`-th request with its own id and time, and its share of the cap. The parts together are
-    /// the whole, exactly once. With a cap below `count`, the last parts are empty. Probes belong to part 0.
+    /// Part `index` of `count`: every `count`-th request (or session) with its own id and time, and its share of the cap. The parts
+    /// together are the whole, exactly once. With a cap below `count`, the last parts are empty. Probes belong to part 0.
     /// An index out of range gives an empty part.
     #[must_use]
     pub fn shard(&self, index: u32, count: u32) -> Plan {
@@ -210,6 +242,9 @@ impl Plan {
         for offset in self.offsets.iter().flat_map(|all| all.iter()) {
             hasher.update(offset.to_le_bytes());
         }
+        if let Some(sessions) = &self.sessions {
+            hasher.update(format!("{sessions:?}"));
+        }
         PlanHash(hasher.finalize().into())
     }
 
@@ -230,9 +265,10 @@ impl Plan {
 
 impl Serialize for Plan {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut out = serializer.serialize_struct("Plan", 11)?;
+        let mut out = serializer.serialize_struct("Plan", 12)?;
         out.serialize_field("hash", &self.hash().to_string())?;
         out.serialize_field("requests", &(self.requests != ENDLESS).then_some(self.requests))?;
+        out.serialize_field("sessions", &self.sessions())?;
         out.serialize_field("arrivals", &self.law)?;
         out.serialize_field("normalize", &self.normalize)?;
         out.serialize_field("first_arrival_s", &self.offset(0).secs())?;

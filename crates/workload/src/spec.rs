@@ -1,4 +1,4 @@
-use crate::Ramp;
+use crate::{Ramp, Sessions};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tailbound_clock::{Dur, Seed};
@@ -23,6 +23,8 @@ pub struct Spec {
     pub arrival_normalize: Normalize,
     /// Explicit arrivals, in order, from the start of the schedule (a trace's own times).
     pub schedule: Option<Vec<Dur>>,
+    /// Which requests follow from which. The law (or the schedule) then says when sessions begin.
+    pub sessions: Option<Sessions>,
     /// `--max-concurrency`: at most so many requests in flight.
     pub max_concurrency: Option<i64>,
     /// `--num-warmups`: requests before the schedule starts, under the same cap, not measured.
@@ -46,6 +48,7 @@ impl Default for Spec {
             ramp_up_end_rps: None,
             arrival_normalize: Normalize::None,
             schedule: None,
+            sessions: None,
             max_concurrency: None,
             num_warmups: 0,
             duration: None,

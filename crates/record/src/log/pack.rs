@@ -353,6 +353,7 @@ fn why(out: &mut Output<'_>, why: Why) {
         Why::Duration => 1,
         Why::Rule => 2,
         Why::Planned => 3,
+        Why::Session => 4,
     });
 }
 
@@ -362,6 +363,7 @@ fn unwhy(input: &mut Input<'_>) -> Option<Why> {
         1 => Why::Duration,
         2 => Why::Rule,
         3 => Why::Planned,
+        4 => Why::Session,
         _ => return None,
     })
 }

@@ -6,29 +6,40 @@ use tailbound_record::Why;
 use tailbound_workload::{IntentId, Load, LoadEffect, LoadEvent, Plan, Spec, Stage};
 
 /// A driver in virtual time: requests last as long as `lasts` says; wakes come when asked for.
-struct Driver {
-    load: Load,
+pub struct Driver {
+    pub load: Load,
     now: Time,
     /// (end, id) of what is in flight.
     flying: BTreeSet<(Time, IntentId)>,
-    sent: Vec<Sent>,
-    finished: Option<Time>,
+    pub sent: Vec<Sent>,
+    pub finished: Option<Time>,
     most_in_flight: usize,
+    /// Requests that end without an answer.
+    failing: BTreeSet<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
-    id: IntentId,
+pub struct Sent {
+    pub id: IntentId,
     stage: Stage,
-    scheduled: Time,
-    due: Time,
+    pub scheduled: Time,
+    pub due: Time,
     handed_over: Time,
 }
 
-const START: Time = Time(1_000_000_000);
+pub const START: Time = Time(1_000_000_000);
 
 impl Driver {
-    fn run(plan: Plan, stop: Option<Time>, mut lasts: impl FnMut(IntentId) -> Dur) -> Driver {
+    fn run(plan: Plan, stop: Option<Time>, lasts: impl FnMut(IntentId) -> Dur) -> Driver {
+        Driver::run_failing(plan, stop, &[], lasts)
+    }
+
+    pub fn run_failing(
+        plan: Plan,
+        stop: Option<Time>,
+        failing: &[u32],
+        mut lasts: impl FnMut(IntentId) -> Dur,
+    ) -> Driver {
         let mut driver = Driver {
             load: Load::new(Arc::new(plan)),
             now: START,
@@ -36,6 +47,7 @@ impl Driver {
             sent: Vec::new(),
             finished: None,
             most_in_flight: 0,
+            failing: failing.iter().copied().collect(),
         };
         driver.give(LoadEvent::Wake, &mut lasts);
         let mut stop = stop;
@@ -48,7 +60,7 @@ impl Driver {
             let event = match end {
                 Some((at, id)) if at == next => {
                     driver.flying.remove(&(at, id));
-                    LoadEvent::Ended { id, ok: true, answer_tokens: 1 }
+                    LoadEvent::Ended { id, ok: !driver.failing.contains(&id.0), answer_tokens: 1 }
                 }
                 _ if stop == Some(next) => {
                     stop = None;

@@ -6,3 +6,4 @@ mod errors;
 mod ks;
 mod load;
 mod plan;
+mod sessions;
