@@ -1,5 +1,5 @@
 use crate::{DataSet, Options, Place, Prompt, PromptError, PromptSet, TooLong};
-use crate::{burstgpt, custom, order, prefix_repetition, random, sharegpt};
+use crate::{burstgpt, custom, drawn, order, prefix_repetition, random, rows, sharegpt};
 use std::path::{Path, PathBuf};
 
 /// Prepares the prompts of a data set.
@@ -21,11 +21,19 @@ pub fn build(set: &DataSet, options: &Options<'_>) -> Result<PromptSet, PromptEr
         DataSet::ShareGpt(set) => sharegpt::build(set, options, &mut notes)?,
         DataSet::Sample(output_len) => sharegpt::sample(*output_len, options, &mut notes)?,
         DataSet::Custom(set) => fitting(custom::build(set, options, &mut notes)?, &set.path, options, &mut notes)?,
+        DataSet::Drawn(set) => {
+            fitting(drawn::build(set, options, &mut notes)?, Path::new("preset"), options, &mut notes)?
+        }
+        DataSet::Rows(set) => fitting(rows::build(set, options, &mut notes)?, &set.path, options, &mut notes)?,
         DataSet::BurstGpt(set) => fitting(burstgpt::build(set, options, &mut notes)?, &set.path, options, &mut notes)?,
     };
     let prompts = match set {
         DataSet::ShareGpt(_) | DataSet::Sample(_) | DataSet::Custom(_) => oversample(prompts, options, &mut notes),
-        DataSet::Random(_) | DataSet::PrefixRepetition(_) | DataSet::BurstGpt(_) => prompts,
+        DataSet::Random(_)
+        | DataSet::PrefixRepetition(_)
+        | DataSet::Drawn(_)
+        | DataSet::Rows(_)
+        | DataSet::BurstGpt(_) => prompts,
     };
     Ok(PromptSet { prompts, notes })
 }

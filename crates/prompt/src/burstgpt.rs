@@ -1,4 +1,4 @@
-use crate::make::{Maker, Wanted};
+use crate::make::{Lead, Maker, Wanted};
 use crate::{Options, Place, Prompt, PromptError, file, order};
 use std::path::{Path, PathBuf};
 use tailbound_clock::Dur;
@@ -48,9 +48,9 @@ pub(crate) fn build(
         rows = picked.into_iter().map(|i| Row { ..rows[i] }).collect();
     }
     let maker = Maker::new(options)?;
-    let wanted: Vec<Wanted> = rows
+    let wanted: Vec<Wanted<'_>> = rows
         .iter()
-        .map(|row| Wanted { prefix: None, tokens: row.input.saturating_sub(maker.specials).max(1) })
+        .map(|row| Wanted { lead: Lead::Nothing, tokens: row.input.saturating_sub(maker.specials).max(1) })
         .collect();
     let made = maker.make(&[], &wanted, notes)?;
     let origin = rows.first().map_or(0.0, |row| row.at);

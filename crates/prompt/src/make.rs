@@ -22,11 +22,25 @@ enum Way<'a> {
     Retries { tokenizer: &'a Tokenizer, allowed: Vec<u32> },
 }
 
-/// One synthetic prompt to write: `prefix` (an index into the shared prefixes), then `tokens` of its own.
+/// One synthetic prompt to write.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
-    pub prefix: Option<usize>,
+pub(crate) struct Wanted<'w> {
+    /// What it shares with others.
+    pub lead: Lead<'w>,
+    /// Its tokens, those it shares after a [`Lead::Prefix`] not counted.
     pub tokens: u32,
+}
+
+/// How a prompt begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Lead<'w> {
+    /// With tokens of its own.
+    Nothing,
+    /// With one of the shared prefixes.
+    Prefix(usize),
+    /// With these blocks of so many tokens each, special tokens counted into the first: a block's content depends on its id
+    /// alone, and what there is of a block that isn't full is the beginning of the full one.
+    Blocks { ids: &'w [u64], each: u32 },
 }
 
 /// A written prompt; `tokens` without specials, `None` if nobody can count.
@@ -48,6 +62,20 @@ const CHECKED_TOKENS: u64 = 20_000;
 const CHECKED_BY_SERVER: usize = 64;
 /// How often a prompt is written anew when its count is off.
 const RETRIES: u32 = 10;
+
+impl Wanted<'_> {
+    fn prefix<'p>(&self, prefixes: &'p [Prefix]) -> Option<&'p Prefix> {
+        match self.lead {
+            Lead::Prefix(i) => Some(&prefixes[i]),
+            Lead::Nothing | Lead::Blocks { .. } => None,
+        }
+    }
+
+    /// All its tokens.
+    fn target(&self, prefixes: &[Prefix]) -> u32 {
+        self.prefix(prefixes).map_or(0, |p| p.tokens) + self.tokens
+    }
+}
 
 impl<'a> Maker<'a> {
     pub(crate) fn new(options: &Options<'a>) -> Result<Maker<'a>, PromptError> {
@@ -79,7 +107,7 @@ impl<'a> Maker<'a> {
     pub(crate) fn make(
         &self,
         prefixes: &[u32],
-        wanted: &[Wanted],
+        wanted: &[Wanted<'_>],
         notes: &mut Vec<String>,
     ) -> Result<Vec<Made>, PromptError> {
         let prefixes: Vec<Prefix> =
@@ -110,30 +138,60 @@ impl<'a> Maker<'a> {
         Ok(prefix)
     }
 
-    fn prompt(&self, index: usize, attempt: u32, wanted: Wanted, prefixes: &[Prefix]) -> Result<Made, PromptError> {
+    fn prompt(&self, index: usize, attempt: u32, wanted: Wanted<'_>, prefixes: &[Prefix]) -> Result<Made, PromptError> {
         let mut rng = self.rng("prompt", index, attempt);
-        let prefix = wanted.prefix.map(|i| &prefixes[i]);
-        let tokens = prefix.map_or(0, |p| p.tokens) + wanted.tokens;
+        let prefix = wanted.prefix(prefixes);
+        let tokens = wanted.target(prefixes);
         match &self.way {
             Way::Ids(allowed) => {
-                let mut ids = prefix.map_or(Vec::new(), |p| p.ids.clone());
-                ids.append(&mut draw(allowed, wanted.tokens, &mut rng));
+                let ids = self.ids(allowed, wanted, prefix, &mut rng);
                 Ok(Made { body: Body::Ids(ids.into()), tokens: Some(tokens) })
             }
             Way::Words(lexicon) => {
                 let mut text = prefix.map_or(String::new(), |p| p.text.clone());
-                let start = text.is_empty();
-                lexicon.write(wanted.tokens, start, &mut rng, &mut text);
+                let mut left = wanted.tokens;
+                for (mut rng, fill) in self.blocks(wanted) {
+                    lexicon.write(fill, text.is_empty(), &mut rng, &mut text);
+                    left -= fill;
+                }
+                lexicon.write(left, text.is_empty(), &mut rng, &mut text);
                 let tokens = self.options.counting.knows().then_some(tokens);
                 Ok(Made { body: Body::Text(text.into()), tokens })
             }
             Way::Retries { tokenizer, allowed } => {
-                let mut ids = prefix.map_or(Vec::new(), |p| p.ids.clone());
-                ids.append(&mut draw(allowed, wanted.tokens, &mut rng));
+                let ids = self.ids(allowed, wanted, prefix, &mut rng);
                 let (text, ids) = fit(tokenizer, allowed, ids, tokens, &mut rng)?;
                 Ok(Made { body: Body::Text(text), tokens: Some(ids.len() as u32) })
             }
         }
+    }
+
+    fn ids(&self, allowed: &[u32], wanted: Wanted<'_>, prefix: Option<&Prefix>, rng: &mut Rng) -> Vec<u32> {
+        let mut ids = prefix.map_or(Vec::new(), |p| p.ids.clone());
+        let mut left = wanted.tokens;
+        for (mut rng, fill) in self.blocks(wanted) {
+            ids.append(&mut draw(allowed, fill, &mut rng));
+            left -= fill;
+        }
+        ids.append(&mut draw(allowed, left, rng));
+        ids
+    }
+
+    /// The randomness and the number of tokens of each block that a prompt begins with.
+    fn blocks<'w>(&self, wanted: Wanted<'w>) -> impl Iterator<Item = (Rng, u32)> + use<'w> {
+        let (seed, specials) = (self.options.seed, self.specials);
+        let (ids, each): (&'w [u64], u32) = match wanted.lead {
+            Lead::Blocks { ids, each } => (ids, each),
+            Lead::Nothing | Lead::Prefix(_) => (&[], 1),
+        };
+        let mut left = wanted.tokens;
+        ids.iter().enumerate().map(move |(i, &id)| {
+            // What the server puts ahead of a text fills up the first block.
+            let room = if i == 0 { each.saturating_sub(specials) } else { each };
+            let fill = room.min(left);
+            left -= fill;
+            (seed.numbered("block", id), fill)
+        })
     }
 
     /// Counts the texts again: all of them, or a sample where the vocabulary proves the rest. What is off is written anew.
@@ -141,7 +199,7 @@ impl<'a> Maker<'a> {
         &self,
         lexicon: &Lexicon,
         made: &mut [Made],
-        wanted: &[Wanted],
+        wanted: &[Wanted<'_>],
         prefixes: &[Prefix],
         notes: &mut Vec<String>,
     ) -> Result<(), PromptError> {
@@ -164,8 +222,8 @@ impl<'a> Maker<'a> {
         let all: Vec<usize> = (0..made.len()).collect();
         self.recount(made, &all)?;
         for attempt in 1..=RETRIES {
-            let target = |i: usize| wanted[i].prefix.map_or(0, |p| prefixes[p].tokens) + wanted[i].tokens;
-            let wrong: Vec<usize> = all.iter().copied().filter(|&i| made[i].tokens != Some(target(i))).collect();
+            let target = |i: usize| Some(wanted[i].target(prefixes));
+            let wrong: Vec<usize> = all.iter().copied().filter(|&i| made[i].tokens != target(i)).collect();
             if wrong.is_empty() {
                 return Ok(());
             }
@@ -207,9 +265,9 @@ impl<'a> Maker<'a> {
         Ok(off)
     }
 
-    fn note_misses(&self, made: &[Made], wanted: &[Wanted], prefixes: &[Prefix], notes: &mut Vec<String>) {
-        let off = |(made, wanted): (&Made, &Wanted)| {
-            let target = wanted.prefix.map_or(0, |p| prefixes[p].tokens) + wanted.tokens;
+    fn note_misses(&self, made: &[Made], wanted: &[Wanted<'_>], prefixes: &[Prefix], notes: &mut Vec<String>) {
+        let off = |(made, wanted): (&Made, &Wanted<'_>)| {
+            let target = wanted.target(prefixes);
             made.tokens.map_or(0, |n| i64::from(n) - i64::from(target))
         };
         let misses: Vec<i64> = made.iter().zip(wanted).map(off).filter(|&by| by != 0).collect();

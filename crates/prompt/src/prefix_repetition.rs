@@ -1,4 +1,4 @@
-use crate::make::{Maker, Wanted};
+use crate::make::{Lead, Maker, Wanted};
 use crate::{Options, Prompt, PromptError};
 
 /// The data set `prefix_repetition`: groups of prompts that share a prefix and differ in their suffix.
@@ -47,10 +47,10 @@ pub(crate) fn build(
     let maker = Maker::new(options)?;
     let groups = set.num_prefixes;
     let prefixes = vec![set.prefix_len; groups as usize];
-    let mut wanted: Vec<Wanted> = (0..groups)
+    let mut wanted: Vec<Wanted<'_>> = (0..groups)
         .flat_map(|group| {
             let size = count / groups + u32::from(group < count % groups);
-            (0..size).map(move |_| Wanted { prefix: Some(group as usize), tokens: set.suffix_len })
+            (0..size).map(move |_| Wanted { lead: Lead::Prefix(group as usize), tokens: set.suffix_len })
         })
         .collect();
     if options.shuffle {

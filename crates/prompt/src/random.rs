@@ -1,4 +1,4 @@
-use crate::make::{Maker, Wanted};
+use crate::make::{Lead, Maker, Wanted};
 use crate::{Options, Prompt, PromptError};
 use std::str::FromStr;
 use tailbound_clock::Rng;
@@ -90,9 +90,10 @@ pub(crate) fn build(set: &Random, options: &Options<'_>, notes: &mut Vec<String>
         ));
     }
     let prefixes: &[u32] = if set.prefix_len > 0 { &[set.prefix_len] } else { &[] };
-    let prefix = (set.prefix_len > 0).then_some(0);
+    let lead = if set.prefix_len > 0 { Lead::Prefix(0) } else { Lead::Nothing };
     let mut inputs = options.seed.stream("input lengths");
-    let wanted: Vec<Wanted> = (0..count).map(|_| Wanted { prefix, tokens: uniform(&mut inputs, low, high) }).collect();
+    let wanted: Vec<Wanted<'_>> =
+        (0..count).map(|_| Wanted { lead, tokens: uniform(&mut inputs, low, high) }).collect();
 
     let (low, high) = interval(set.output_len, set.range_ratio.output);
     let mut outputs = options.seed.stream("output lengths");

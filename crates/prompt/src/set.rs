@@ -1,4 +1,4 @@
-use crate::{BurstGpt, Counting, Custom, PrefixRepetition, Random, ShareGpt};
+use crate::{BurstGpt, Counting, Custom, Drawn, PrefixRepetition, Random, Rows, ShareGpt};
 use std::sync::Arc;
 use tailbound_clock::{Dur, Seed};
 
@@ -15,6 +15,10 @@ pub enum DataSet {
     Sample(Option<u32>),
     /// `custom`: JSON lines.
     Custom(Custom),
+    /// Synthetic prompts of lengths drawn from laws.
+    Drawn(Drawn),
+    /// A trace's requests, with what it tells of them.
+    Rows(Rows),
     /// `burstgpt`: lengths (and times, if asked) of a BurstGPT trace, synthetic text.
     BurstGpt(BurstGpt),
 }

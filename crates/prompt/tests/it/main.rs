@@ -6,5 +6,6 @@ mod custom;
 mod data;
 mod fit;
 mod random;
+mod rows;
 mod sharegpt;
 mod tokenizers;
