@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use tailbound_record::Row;
 use tailbound_wire::Api;
 use tailbound_workload::IntentId;
 
@@ -6,6 +7,10 @@ use tailbound_workload::IntentId;
 pub trait Requests: Sync {
     /// The request of that number. Called once per request, on a loop's thread: it must not block.
     fn request(&self, id: IntentId) -> Request<'_>;
+
+    /// A request has ended in whatever way, and nothing that waits for it has been released yet: what follows may be written now, from
+    /// the answer's text if [`Request::keep_text`] asked for it. Called on a loop's thread: it must not block.
+    fn answered(&self, _row: &Row) {}
 }
 
 /// One request, ready to be written.
@@ -23,6 +28,8 @@ pub struct Request<'a> {
     pub stream: bool,
     /// Answers asked for (`n`).
     pub choices: u32,
+    /// Whether [`Requests::answered`] needs the answer's text.
+    pub keep_text: bool,
     /// Its class.
     pub class: u16,
     /// Prompt tokens, as far as they are known.
@@ -41,6 +48,7 @@ impl<'a> Request<'a> {
             headers: Vec::new(),
             stream: true,
             choices: 1,
+            keep_text: false,
             class: 0,
             prompt_tokens: None,
             output_tokens: None,

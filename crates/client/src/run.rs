@@ -238,7 +238,9 @@ fn make_room(load: &Load, config: &Config) -> Result<u64, ClientError> {
 /// for ahead. What a paced load needs depends on the server; if it runs out, its rows say so.
 fn surely_needed(load: &Load, config: &Config) -> Option<u64> {
     let plan = load.plan();
-    let requests = (!plan.endless()).then(|| u64::from(plan.requests().max(plan.warmups())));
+    // Only sessions' first turns can go out at once.
+    let first = plan.sessions().unwrap_or(plan.requests());
+    let requests = (!plan.endless()).then(|| u64::from(first.max(plan.warmups())));
     let cap = plan.max_concurrency().map(u64::from);
     let at_once = match plan.law() {
         Law::AtOnce => match (requests, cap) {

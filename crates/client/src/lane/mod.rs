@@ -417,7 +417,7 @@ impl<'a> Lane<'a> {
     }
 
     /// A request has ended: its row goes out, and what that sets free comes in.
-    fn deliver(&mut self, id: u32, row: Row) {
+    fn deliver(&mut self, id: u32, mut row: Row) {
         self.jobs -= 1;
         let control = self.shared.control;
         let (ok, tokens) = (row.ok(), row.output_tokens());
@@ -428,6 +428,10 @@ impl<'a> Lane<'a> {
             self.book.local_limit_hits += 1;
         }
         self.book.reads += u64::from(row.net.reads);
+        self.shared.requests.answered(&row);
+        if !self.shared.config.keep_text {
+            row.text = None;
+        }
         self.port.put_row(row);
         self.shared.pacer.ended(self.now, id, ok, tokens, &mut self.inbox, self.shared.ports);
         self.admit();

@@ -21,7 +21,8 @@ impl Lane<'_> {
         self.jobs += 1;
         shared.control.sent.fetch_add(1, Relaxed);
         let (worker, config) = (self.index as u16, shared.config);
-        let job = Box::new(Job::new(assigned, &request, self.now, worker, config.keep_text, config.event_limit));
+        let keep_text = config.keep_text || request.keep_text;
+        let job = Box::new(Job::new(assigned, &request, self.now, worker, keep_text, config.event_limit));
         let Some(slot) = self.take_idle() else { return self.dial(Some(job), 0) };
         if let Some(conn) = &mut self.slots[slot as usize].conn {
             conn.job = Some(job);
