@@ -66,7 +66,10 @@ pub fn wilson(hits: usize, n: usize, confidence: f64) -> Option<(f64, f64)> {
     let scale = 1.0 + z * z / n;
     let centre = (share + z * z / (2.0 * n)) / scale;
     let reach = z / scale * sqrt(share * (1.0 - share) / n + z * z / (4.0 * n * n));
-    Some(((centre - reach).max(0.0), (centre + reach).min(1.0)))
+    // At either end the interval reaches it exactly; rounding must not say otherwise.
+    let low = if hits == 0 { 0.0 } else { (centre - reach).max(0.0) };
+    let high = if share == 1.0 { 1.0 } else { (centre + reach).min(1.0) };
+    Some((low, high))
 }
 
 /// The standard normal's quantile, by bisection on its distribution function: exact to a few ulps and called a few times a run.

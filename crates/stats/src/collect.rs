@@ -5,7 +5,7 @@ use crate::peak::TokenEvents;
 use crate::summary::{COALESCED_BOUND, Coalesced, RequestCounts, StampMix, Summary, Throughput};
 use crate::{Concurrency, Dist, Lengths, RunFacts, Steady, Tokens, departure, failures, goodput, latency, vllm};
 use tailbound_clock::{Dur, Time};
-use tailbound_record::{Blame, Cause, End, Moment, Row, StampSource};
+use tailbound_record::{Moment, Row, StampSource};
 
 /// Sums up a run. Rows may come in any order.
 pub fn summarize(rows: &[Row], facts: &RunFacts) -> Summary {
@@ -55,7 +55,7 @@ struct Collector<'a> {
 
 impl Collector<'_> {
     fn add(&mut self, row: &Row) {
-        count(&mut self.requests, &row.end);
+        self.requests.count(row);
         self.latency.add(row);
         if let Some(goodput) = &mut self.goodput {
             goodput.add(row);
@@ -141,19 +141,6 @@ impl Span {
     fn rate(&self) -> Option<f64> {
         let seconds = self.last.since(self.first).ns() as f64 / 1e9;
         (self.n > 1 && seconds > 0.0).then(|| (self.n - 1) as f64 / seconds)
-    }
-}
-
-fn count(c: &mut RequestCounts, end: &End) {
-    match end {
-        End::Done(_) => c.completed += 1,
-        End::Failed { blame, cause, .. } => {
-            c.failed += 1;
-            c.failed_here += usize::from(*blame == Blame::Client);
-            c.local_limit += usize::from(*cause == Cause::LocalLimit);
-        }
-        End::Cancelled(_) => c.cancelled += 1,
-        End::NeverSent(_) => c.never_sent += 1,
     }
 }
 

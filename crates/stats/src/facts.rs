@@ -23,6 +23,8 @@ pub struct RunFacts {
     pub output_forced: bool,
     /// Whether the prompts' asked lengths were counted with the model's tokenizer (then the server must agree).
     pub prompt_lengths_exact: bool,
+    /// Whether the server puts a chat template around each prompt, so that it counts more than was sent.
+    pub templated: bool,
     /// Tokens a chat template may add to each prompt.
     pub prompt_overhead: u32,
     /// Whether somebody stopped the run before its end.
@@ -43,6 +45,7 @@ impl RunFacts {
             objectives: Objectives::default(),
             output_forced: false,
             prompt_lengths_exact: false,
+            templated: false,
             prompt_overhead: 0,
             interrupted: false,
         }

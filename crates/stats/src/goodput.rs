@@ -1,11 +1,12 @@
 use crate::request::output_tokens;
 use crate::request::tpot_ns;
-use crate::{Dist, ObjectiveMetric, Objectives, RunFacts, wilson};
-use tailbound_record::{End, Row};
+use crate::{Dist, Objective, ObjectiveMetric, Objectives, RunFacts, wilson};
+use tailbound_record::{End, Moment, Row, Why};
 
 /// What part of the load was worth anything.
 ///
-/// Everything scheduled counts: failed and never-sent requests are misses. Only requests that we cancelled ourselves are left out.
+/// Everything scheduled counts: failed requests, and those never sent though they were due, are misses. Left out are requests that we
+/// cancelled ourselves, that were not sent because somebody stopped the run, or that were never due.
 /// In an open loop TTFT and end-to-end latency count from the scheduled arrival, else from the write.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goodput {
@@ -13,7 +14,7 @@ pub struct Goodput {
     pub judged: usize,
     /// Those that met all their objectives.
     pub good: usize,
-    /// Cancelled by us, not judged.
+    /// Cancelled by us, stopped with the run, or never due: not judged.
     pub excused: usize,
     /// Good requests per second of the run.
     pub requests_per_s: f64,
@@ -97,7 +98,7 @@ impl<'a> Judge<'a> {
     }
 
     pub(crate) fn add(&mut self, row: &Row) {
-        if matches!(row.end, End::Cancelled(_)) {
+        if excused(row) {
             self.excused += 1;
             return;
         }
@@ -144,6 +145,25 @@ impl<'a> Judge<'a> {
             by_class: self.by_class,
         }
     }
+}
+
+/// Whether a request is nobody's miss: we cancelled it, somebody stopped the run before it was sent, or it was never due.
+pub(crate) fn excused(row: &Row) -> bool {
+    match row.end {
+        End::Cancelled(_) | End::NeverSent(Why::Interrupted) => true,
+        End::NeverSent(Why::Duration) => row.at.get(Moment::Scheduled).is_none(),
+        _ => false,
+    }
+}
+
+/// Whether a request met all its objectives; `None` if it is not judged.
+pub(crate) fn verdict(row: &Row, facts: &RunFacts) -> Option<bool> {
+    let met = |objective: &Objective| match value(row, objective.metric, facts.open_loop()) {
+        Value::Ns(ns) => ns <= objective.limit_ns(),
+        Value::Vacuous => true,
+        Value::Missing => false,
+    };
+    (!excused(row)).then(|| row.ok() && facts.objectives.of(row.class).iter().all(met))
 }
 
 fn metrics_of(objectives: &Objectives) -> Vec<ObjectiveMetric> {

@@ -1,5 +1,7 @@
+use crate::goodput::excused;
 use crate::{Concurrency, Dist, FailureGroup, Goodput, Latencies, Lengths, RunFacts, Steady, Tokens, Vllm};
 use tailbound_clock::Dur;
+use tailbound_record::{Blame, Cause, End, Row};
 
 /// Above this share of events that came in the same read as the one before, gaps and percentiles are not to be trusted as they are.
 pub(crate) const COALESCED_BOUND: f64 = 0.01;
@@ -53,10 +55,31 @@ pub struct RequestCounts {
     pub cancelled: usize,
     /// Planned and never sent.
     pub never_sent: usize,
+    /// Of those, the ones that are nobody's miss: the run was stopped by somebody, or they were never due.
+    pub never_due: usize,
     /// Of the failed, those on this client's side.
     pub failed_here: usize,
     /// Of those, for want of files, ports or memory.
     pub local_limit: usize,
+}
+
+impl RequestCounts {
+    /// Takes in how one more request ended (of those planned).
+    pub(crate) fn count(&mut self, row: &Row) {
+        match &row.end {
+            End::Done(_) => self.completed += 1,
+            End::Failed { blame, cause, .. } => {
+                self.failed += 1;
+                self.failed_here += usize::from(*blame == Blame::Client);
+                self.local_limit += usize::from(*cause == Cause::LocalLimit);
+            }
+            End::Cancelled(_) => self.cancelled += 1,
+            End::NeverSent(_) => {
+                self.never_sent += 1;
+                self.never_due += usize::from(excused(row));
+            }
+        }
+    }
 }
 
 /// Rates over the whole run, drain included. `None` for a run without length.
@@ -143,8 +166,8 @@ impl Summary {
         self.coalesced.clean_gaps.as_ref().unwrap_or(&self.latency.icl)
     }
 
-    /// Requests that count as infinitely slow beside a sample of completed ones: failed and never sent.
+    /// Requests that count as infinitely slow beside a sample of completed ones: failed, and never sent though they were due.
     pub fn misses(&self) -> usize {
-        self.requests.failed + self.requests.never_sent
+        self.requests.failed + self.requests.never_sent - self.requests.never_due
     }
 }

@@ -256,7 +256,17 @@ fn lengths(case: &Case<'_>) -> Findings {
             prompt.expected,
             signed_percent(off)
         );
-        let mend = "use the model's own tokenizer (--tokenizer), or send token ids";
+        let (sentence, mend) = match case.facts.templated && excess > 0.0 {
+            true => {
+                let each = excess / prompt.requests as f64;
+                let whose = format!("{sentence}: {each:.1} more in each, as its chat template adds");
+                (
+                    whose,
+                    "nothing, if the template is that long; prompts sent to a completions endpoint have no template",
+                )
+            }
+            false => (sentence, "use the model's own tokenizer (--tokenizer), or send token ids"),
+        };
         let exact = case.facts.prompt_lengths_exact;
         found.extend(finding(against(exact), Code::PromptLengths, sentence, figures_of(&prompt, off), mend));
     }

@@ -31,7 +31,7 @@ fn completions() -> Vec<Script> {
             .send(1, DONE),
         new("completions_ended_early", "a clean end without finish")
             .output(100, text("one", "null"), "one")
-            .fails(Fault::EndedEarly, "1 output events"),
+            .fails(Fault::EndedEarly, "1 output event "),
         new("completions_error_midway", "an error object after a token")
             .output(100, text("one", "null"), "one")
             .send(100, data(r#"{"error":{"message":"engine died"}}"#))
@@ -95,7 +95,7 @@ fn responses() -> Vec<Script> {
         new("responses_ended_early", "no terminal event")
             .send(10, &created)
             .output(100, delta("response.output_text.delta", "one"), "one")
-            .fails(Fault::EndedEarly, "1 output events"),
+            .fails(Fault::EndedEarly, "1 output event "),
         new("responses_unnamed", "events without an `event:` line")
             .output(100, data(r#"{"type":"response.output_text.delta","delta":"one"}"#), "one")
             .send(1, data(r#"{"response":{"usage":{"output_tokens":1},"status":"completed"},"type":"response.completed"}"#))
@@ -167,7 +167,7 @@ fn messages() -> Vec<Script> {
         new("messages_ended_early", "no stop reason and no message_stop")
             .send(1, &text_block)
             .output(100, delta(r#""type":"text_delta","text":"one""#), "one")
-            .fails(Fault::EndedEarly, "1 output events"),
+            .fails(Fault::EndedEarly, "1 output event "),
     ]
 }
 
@@ -206,7 +206,7 @@ fn tgi_and_llama() -> Vec<Script> {
             .fails(Fault::ErrorObject, "oom"),
         tgi("tgi_ended_early", "no event with the whole text")
             .output(100, token("one", false, GOING_ON), "one")
-            .fails(Fault::EndedEarly, "1 output events"),
+            .fails(Fault::EndedEarly, "1 output event "),
         Script::new(Api::LlamaCompletion, "llama_completion", "llama.cpp's own stream, without [DONE]")
             .output(100, llama("one", "[1]", 1, r#""stop":false"#), "one")
             .hidden(100, llama("", "[2]", 2, r#""stop":false"#), 1)

@@ -258,14 +258,15 @@ impl Decoder {
             return End::Failed(fault, message);
         }
         let events = progress.outputs;
+        let counted = format!("{events} output event{}", if events == 1 { "" } else { "s" });
         if eof == Eof::Reset {
             if !progress.terminal {
-                return End::Failed(Fault::Reset, format!("the connection broke off after {events} output events"));
+                return End::Failed(Fault::Reset, format!("the connection broke off after {counted}"));
             }
             self.notes.reset_after_end = true;
         }
         if !progress.is_complete(self.choices_asked) {
-            let mut message = format!("the body ended after {events} output events without a finish reason or [DONE]");
+            let mut message = format!("the body ended after {counted} without a finish reason or [DONE]");
             if let Some(stray) = &self.stray {
                 message = format!("{message}; it holds lines that are no stream events: {stray}");
             }

@@ -32,6 +32,40 @@ fn everything_scheduled_is_judged_but_what_we_cancelled() {
 }
 
 #[test]
+fn what_somebody_stopped_or_what_was_never_due_is_nobodys_miss() {
+    let mut stopped = never_sent(1, 5);
+    stopped.end = End::NeverSent(Why::Interrupted);
+    let mut never_due = never_sent(2, 5);
+    never_due.at.clear(tailbound_record::Moment::Scheduled);
+    let mut orphaned = never_due.clone();
+    orphaned.end = End::NeverSent(Why::Session);
+    let rows = [row(0, 0, &[(10, 1)]), stopped, never_due, orphaned, never_sent(4, 5)];
+    let f = RunFacts { objectives: objectives(&["ttft:500"]), ..facts(1000) };
+    let g = goodput(&rows, f.clone());
+    assert_eq!((g.judged, g.good, g.excused), (3, 1, 2));
+    let s = summarize(&rows, &f);
+    assert_eq!((s.requests.never_sent, s.requests.never_due, s.misses()), (4, 2, 2));
+}
+
+#[test]
+fn groups_are_counted_and_judged_apart() {
+    let mut slow = row(1, 0, &[(600, 1), (700, 3)]);
+    slow.class = 1;
+    let mut lost = failed(2, 0, 10, Cause::Reset);
+    lost.class = 1;
+    let rows = [row(0, 0, &[(10, 1), (20, 2)]), slow, lost];
+    let by_class = vec![(1, objectives(&["ttft:650"]).all)];
+    let f = RunFacts { objectives: Objectives { by_class, ..objectives(&["ttft:500"]) }, ..facts(1000) };
+    let groups = tailbound_stats::by_group(&rows, &f, 3, |row| Some(usize::from(row.class)));
+    let counts: Vec<_> = groups.iter().map(|g| (g.requests.planned, g.requests.completed, g.judged, g.good)).collect();
+    assert_eq!(counts, [(1, 1, 1, 1), (2, 1, 2, 1), (0, 0, 0, 0)]);
+    assert_eq!(groups[1].ttft.max(), Some(600e6));
+    assert_eq!((groups[1].output_tokens, groups[1].input_tokens), (4, 10));
+    let all = summarize(&rows, &f).goodput.unwrap();
+    assert_eq!(all.good, groups.iter().map(|g| g.good).sum::<usize>());
+}
+
+#[test]
 fn one_token_answers_meet_a_tpot_vacuously() {
     let rows = [row(0, 0, &[(10, 1)]), row(1, 0, &[(10, 1), (110, 1)])];
     let f = RunFacts { objectives: objectives(&["tpot:50"]), ..facts(1000) };

@@ -42,7 +42,7 @@ pub fn failed(id: u64, write: u64, end: u64, cause: Cause) -> Row {
 pub fn never_sent(id: u64, scheduled: u64) -> Row {
     let mut row = Row::new(id);
     row.at.set(Moment::Scheduled, at(scheduled));
-    row.end = End::NeverSent(Why::Interrupted);
+    row.end = End::NeverSent(Why::Duration);
     row
 }
 
