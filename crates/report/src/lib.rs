@@ -11,6 +11,6 @@ pub mod text;
 
 pub use explain::explain;
 pub use run::{
-    Description, Diffusion, Extras, ParseMetricError, Probes, RateChange, Run, Selected, Selection, ServerTimes,
-    SpecDecode, ordered,
+    Description, Diffusion, Extras, Grouping, ParseMetricError, Probes, RateChange, Run, Selected, Selection,
+    ServerTimes, SpecDecode, TraceAccount, ordered,
 };

@@ -129,8 +129,59 @@ pub struct Extras {
     pub diffusion: Option<Diffusion>,
     /// Seconds of audio sent by completed requests.
     pub audio_s: f64,
+    /// What became of the rows of a replayed trace.
+    pub trace: Option<TraceAccount>,
+    /// The requests by class and by client, where they are told apart.
+    pub groups: Vec<Grouping>,
     /// Queue time and TTFT as the server itself stated them, by request id; empty if it never does.
     pub server_times: Vec<ServerTimes>,
+}
+
+/// The run's requests, told apart by one thing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grouping {
+    /// By what: `class`, `client`.
+    pub by: &'static str,
+    /// Name and figures of each.
+    pub groups: Vec<(String, tailbound_stats::Group)>,
+}
+
+/// What became of every row of a replayed trace: `rows_read + repeated` is the sum of all the others.
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct TraceAccount {
+    /// Where the rows came from.
+    pub source: String,
+    /// The format they were read as.
+    pub format: String,
+    /// Requests in the trace.
+    pub rows_read: u64,
+    /// Those that can't be used: why, how many, and the first such row.
+    pub dropped: Vec<(String, u64, u64)>,
+    /// Outside the window asked for.
+    pub outside_window: u64,
+    /// Of sessions that the sample left out.
+    pub not_sampled: u64,
+    /// After the number of requests asked for.
+    pub beyond_count: u64,
+    /// After the run's time.
+    pub beyond_duration: u64,
+    /// Rows that were sent again, since more were asked for than there are.
+    pub repeated: u64,
+    /// What was left: the requests of the plan.
+    pub rows_planned: u64,
+    /// Sessions among them, if rows follow one another.
+    pub sessions: Option<u64>,
+    /// By what factor it was replayed faster than recorded.
+    pub speed: Option<f64>,
+}
+
+impl TraceAccount {
+    /// The invariant.
+    pub fn adds_up(&self) -> bool {
+        let dropped: u64 = self.dropped.iter().map(|(_, count, _)| count).sum();
+        let left = self.outside_window + self.not_sampled + self.beyond_count + self.beyond_duration;
+        self.rows_read + self.repeated == dropped + left + self.rows_planned
+    }
 }
 
 /// One request's times as its server stated them.

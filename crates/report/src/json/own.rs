@@ -1,10 +1,10 @@
 //! Tailbound's own part: base units with the unit in the key, null for what is missing.
 
 use super::Num;
-use crate::Run;
 use crate::run::percentile_word;
+use crate::{Grouping, Run};
 use serde_json::{Map, Value, json};
-use tailbound_stats::{Dist, Goodput, Lengths, Metric, Reason, Steady, Summary, TokenSource};
+use tailbound_stats::{Dist, Goodput, Group, Lengths, Metric, Reason, Steady, Summary, TokenSource};
 
 /// Raised when a key changes its meaning or goes away.
 const SCHEMA_VERSION: &str = "1.0.0";
@@ -65,6 +65,8 @@ pub(super) fn value(run: &Run<'_>) -> Value {
             "first_tokens": s.coalesced.first_tokens,
             "clean_gaps_s": s.coalesced.clean_gaps.as_ref().map(|d| dist(run, d, NS, None)),
         },
+        "trace": run.extras.trace,
+        "groups": groups(run),
         "failures": failures(s),
     })
 }
@@ -193,6 +195,28 @@ fn goodput(g: &Goodput) -> Value {
         "by_metric": metrics,
         "by_class": classes,
     })
+}
+
+fn groups(run: &Run<'_>) -> Value {
+    let one = |(name, g): &(String, Group)| {
+        json!({
+            "name": name,
+            "planned": g.requests.planned,
+            "completed": g.requests.completed,
+            "failed": g.requests.failed,
+            "cancelled": g.requests.cancelled,
+            "never_sent": g.requests.never_sent,
+            "input_tokens": g.input_tokens,
+            "output_tokens": g.output_tokens,
+            "judged": g.judged,
+            "good": g.good,
+            "ttft_s": dist(run, &g.ttft, NS, None),
+            "tpot_s": dist(run, &g.tpot, NS, None),
+            "e2e_s": dist(run, &g.e2e, NS, None),
+        })
+    };
+    let all = |by: &Grouping| (by.by.to_owned(), by.groups.iter().map(one).collect::<Value>());
+    run.extras.groups.iter().map(all).collect::<Map<_, _>>().into()
 }
 
 fn steady(run: &Run<'_>, w: &Steady) -> Value {

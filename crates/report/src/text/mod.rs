@@ -2,8 +2,10 @@
 
 mod failures;
 mod figures;
+mod groups;
 mod own;
 mod plain;
+mod trace;
 mod vllm;
 mod wrap;
 
@@ -35,6 +37,11 @@ pub fn vllm_report(run: &Run<'_>) -> String {
 /// Tailbound's own block: verdict, objectives, rates, latencies from both starts, and what they mean in plain words.
 pub fn own_report(run: &Run<'_>, colour: Colour) -> String {
     own::block(run, colour)
+}
+
+/// What became of a replayed trace's rows: names and values, for a plan.
+pub fn trace_account(account: &crate::TraceAccount) -> Vec<(String, String)> {
+    trace::lines(account)
 }
 
 /// The first ten failures as vLLM lists them, then all of them by cause. Empty if there were none.

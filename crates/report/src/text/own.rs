@@ -1,5 +1,5 @@
 use super::figures::{RULE, ms, own, percent, rate, title};
-use super::{Colour, plain, wrap};
+use super::{Colour, groups, plain, trace, wrap};
 use crate::Run;
 use crate::run::percentile_word;
 use std::fmt::Write;
@@ -11,8 +11,10 @@ pub(super) fn block(run: &Run<'_>, colour: Colour) -> String {
     verdict(&mut out, run, colour);
     objectives(&mut out, run, colour);
     load(&mut out, run);
+    trace::block(&mut out, run);
     tokens(&mut out, run);
     table(&mut out, run);
+    groups::blocks(&mut out, run);
     steady(&mut out, run);
     conditions(&mut out, run);
     let plain = plain::sentences(run);
@@ -76,7 +78,8 @@ fn objectives(out: &mut String, run: &Run<'_>, colour: Colour) {
         }
         own(out, &label, Some(value));
     }
-    if g.by_class.len() > 1 {
+    // Where classes have names, they have a table of their own.
+    if g.by_class.len() > 1 && run.extras.groups.is_empty() {
         for (class, judged, good) in &g.by_class {
             own(out, &format!("  class {class}, good:"), Some(format!("{good} of {judged}")));
         }

@@ -114,7 +114,7 @@ pub fn full() -> Owned {
     rows[38].end = End::Cancelled(Why::Interrupted);
     rows[39] = Row::new(39);
     rows[39].at.set(Moment::Scheduled, Time(39 * 50 * MS));
-    rows[39].end = End::NeverSent(Why::Interrupted);
+    rows[39].end = End::NeverSent(Why::Duration);
     let objectives = Objectives {
         all: ["ttft:500", "tpot:25", "e2el:2000"].map(|o| o.parse().expect("an objective")).to_vec(),
         ..Objectives::default()
