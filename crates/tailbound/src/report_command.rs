@@ -37,8 +37,9 @@ pub fn run(args: &ReportDirArgs) -> Outcome<u8> {
         (Some(_), None) => {}
     }
     let serve = flags(&kept.names.argv, args)?;
-    let plan = plan::fit(&serve.load, plan::plan(&serve.load)?, kept.names.num_prompts)?;
-    let facts = plan::facts(&serve, &plan)?;
+    let replay = kept.names.replay.as_ref();
+    let plan = plan::fit(&serve.load, replay, plan::plan(&serve.load, replay)?, kept.names.num_prompts)?;
+    let facts = plan::facts(&serve, &plan, replay)?;
     let ran = live::assemble(&serve, &plan, facts, &kept.names, kept.rows, kept.ending)?;
     tell(&serve, &ran)
 }

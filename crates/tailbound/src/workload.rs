@@ -1,6 +1,6 @@
 //! `tailbound workload …`: traces described, learned from, generated and converted.
 
-mod convert;
+pub mod convert;
 mod describe;
 mod fit;
 mod generate;
@@ -97,7 +97,7 @@ impl OutputFormat {
 }
 
 /// A trace that can't be read, with what to do about it.
-fn unreadable(error: Error) -> Failure {
+pub fn unreadable(error: Error) -> Failure {
     let hint = match &error {
         Error::File { what, .. } => match what {
             Refusal::Unknown { .. } | Refusal::Ambiguous(_) => {
@@ -136,7 +136,7 @@ fn account(a: &Accounting) -> String {
     text
 }
 
-fn trace_format(text: &str) -> Result<Format, String> {
+pub fn trace_format(text: &str) -> Result<Format, String> {
     let word = text.to_ascii_lowercase().replace('_', "-");
     Format::from_word(&word).ok_or_else(|| {
         let known: Vec<&str> = Format::ALL.into_iter().map(Format::word).collect();
@@ -144,7 +144,7 @@ fn trace_format(text: &str) -> Result<Format, String> {
     })
 }
 
-fn columns(text: &str) -> Result<Columns, String> {
+pub fn columns(text: &str) -> Result<Columns, String> {
     let mut map = serde_json::Map::new();
     for pair in text.split(',') {
         let (key, name) = pair.split_once('=').ok_or_else(|| format!("`{pair}` should read KEY=COLUMN"))?;

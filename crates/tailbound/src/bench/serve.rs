@@ -8,11 +8,14 @@ pub mod journal;
 pub mod judge;
 pub mod live;
 pub mod plan;
+mod preset;
 pub mod refused;
+pub mod replay;
 mod requests;
 mod save;
 mod target;
 mod tokens;
+mod trace_args;
 
 use crate::failure::{Outcome, exit};
 use crate::output;
@@ -20,6 +23,7 @@ use args::{Format, ServeArgs};
 use judge::Judged;
 use live::Ran;
 use requests::Prepared;
+use tailbound_prompt::DataSet;
 use target::Endpoint;
 use tokens::Counter;
 
@@ -53,10 +57,19 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     live::metadata(args)?;
     requests::extra(&args.payload)?;
     save::check(args)?;
-    let plan = plan::plan(&args.load)?;
-    let facts = plan::facts(args, &plan)?;
-    data::data_set(&args.data)?;
-    data::tell_ignored(&args.data);
+    preset::check(args)?;
+    let mut replay = replay::read(args)?;
+    let plan = plan::plan(&args.load, replay.as_ref().map(|r| &r.outline))?;
+    if let Some(replay) = &mut replay {
+        replay.outline.cut_to(plan.requests());
+    }
+    let facts = plan::facts(args, &plan, replay.as_ref().map(|r| &r.outline))?;
+    let data_set = match (&replay, args.preset) {
+        (Some(replay), _) => replay.data_set(args)?,
+        (None, Some(preset)) => DataSet::Drawn(preset.terms().lengths),
+        (None, None) => data::data_set(&args.data)?,
+    };
+    data::tell_ignored(args, replay.is_some());
     let endpoint = Endpoint::from_args(&args.target)?;
     let server = discover::server(args, &endpoint)?;
 
@@ -65,18 +78,20 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     }
     let model = discover::model(args, &server)?;
     let counter = Counter::resolve(&args.target, &model, &server)?;
-    let prompts =
-        counter.with(|counting| data::prompts(&args.data, plan.prompts_needed(), args.load.seed, counting))?;
-    let plan = plan::fit(&args.load, plan, prompts.prompts.len())?;
-    let prepared = Prepared::new(args, &endpoint, &plan, &model.name, &prompts.prompts)?;
+    let prompts = counter.with(|counting| data::prompts(args, &data_set, plan.prompts_needed(), counting))?;
+    let outline = replay.as_ref().map(|r| &r.outline);
+    let plan = plan::fit(&args.load, outline, plan, prompts.prompts.len())?;
+    let prepared = Prepared::new(args, &endpoint, &plan, &model.name, &prompts.prompts, replay.as_ref())?;
     prompts.notes.iter().for_each(|note| output::note(note));
 
     if args.report.dry_run {
-        output::print(&live::dry_run(args, &plan, &endpoint, &model, &counter, &prepared))?;
+        output::print(&live::dry_run(args, &plan, &endpoint, &model, &counter, &prepared, outline))?;
         return Ok(None);
     }
     discover::ready(args, &server, &prepared)?;
-    let names = live::Names::new(&model, &counter, &prompts, &prepared);
+    let names = live::Names::new(&model, &counter, &prompts, &prepared, outline);
+    // The bodies are written: texts and rows would only take their memory a second time.
+    drop((prompts, data_set, replay));
     let (rows, ending) = live::run(args, &plan, &server, &prepared, &names)?;
     live::assemble(args, &plan, facts, &names, rows, Some(ending)).map(Some)
 }

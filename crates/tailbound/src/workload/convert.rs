@@ -37,17 +37,22 @@ pub struct ConvertArgs {
     seed: u64,
 }
 
+/// How much faster a trace is to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum RateScale {
+pub enum RateScale {
+    /// So many times as fast.
     Factor(f64),
+    /// To this mean rate.
     PerSecond(f64),
 }
 
 /// In nanoseconds after the first arrival.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Window {
-    from: i64,
-    to: i64,
+pub struct Window {
+    /// The first moment of it.
+    pub from: i64,
+    /// The first moment after it.
+    pub to: i64,
 }
 
 /// Reads, transforms, writes; says on stderr what became of every row.
@@ -100,7 +105,8 @@ pub fn factor(text: &str) -> Result<f64, String> {
     }
 }
 
-fn rate_scale(text: &str) -> Result<RateScale, String> {
+/// A factor, or a rate.
+pub fn rate_scale(text: &str) -> Result<RateScale, String> {
     if !text.contains('/') {
         return factor(text).map(RateScale::Factor);
     }
@@ -110,7 +116,8 @@ fn rate_scale(text: &str) -> Result<RateScale, String> {
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+/// A share above 0 and up to 1.
+pub fn share(text: &str) -> Result<f64, String> {
     let (number, of) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
     match number.trim().parse::<f64>() {
         Ok(x) if x > 0.0 && x <= of => Ok(x / of),
@@ -118,7 +125,8 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-fn window(text: &str) -> Result<Window, String> {
+/// `FROM..TO`.
+pub fn window(text: &str) -> Result<Window, String> {
     let (from, to) =
         text.split_once("..").ok_or_else(|| format!("`{text}` should read FROM..TO, as in `10min..1h`"))?;
     let end = |text: &str, open: i64| match text.trim() {

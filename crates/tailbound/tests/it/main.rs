@@ -10,6 +10,7 @@ mod machine;
 mod mistakes;
 mod pasted;
 mod program;
+mod replay;
 mod servers;
 mod signals;
 mod truth;

@@ -1,8 +1,10 @@
 //! Servers to run against: emulators, and sockets that answer whatever a test likes.
 
+use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use tailbound_clock::Dur;
 use tailbound_emulator::{AnswerLength, Config, Emulator, Handle};
 use tailbound_engine::Law;
@@ -37,13 +39,20 @@ pub fn answering(answer: fn(&str, &mut TcpStream)) -> String {
 }
 
 fn serve(mut stream: TcpStream, answer: fn(&str, &mut TcpStream)) {
+    if let Some((first, _)) = request(&stream) {
+        answer(&first, &mut stream);
+    }
+}
+
+/// The first line and the body of one request.
+fn request(stream: &TcpStream) -> Option<(String, Vec<u8>)> {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut first = String::new();
     let mut length = 0;
     loop {
         let mut line = String::new();
         if reader.read_line(&mut line).unwrap_or(0) == 0 {
-            return;
+            return None;
         }
         let line = line.trim_end();
         if first.is_empty() {
@@ -57,9 +66,39 @@ fn serve(mut stream: TcpStream, answer: fn(&str, &mut TcpStream)) {
         }
     }
     let mut body = vec![0; length];
-    if reader.read_exact(&mut body).is_ok() {
-        answer(&first, &mut stream);
-    }
+    reader.read_exact(&mut body).ok()?;
+    Some((first, body))
+}
+
+/// A chat server that keeps the bodies it was sent, in order, and answers the n-th with `answer n`; a body that holds `fail` with an error.
+pub fn recorder(fail: &'static str) -> (String, Arc<Mutex<Vec<Value>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let bodies = Arc::new(Mutex::new(Vec::new()));
+    let kept = bodies.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let Some((first, body)) = request(&stream) else { continue };
+            if !first.contains("/chat/completions") {
+                respond(&mut stream, "404 Not Found", "application/json", "{}");
+                continue;
+            }
+            let body = String::from_utf8(body).unwrap();
+            if body.contains(fail) {
+                respond(&mut stream, "500 Internal Server Error", "application/json", "{}");
+                continue;
+            }
+            let mut kept = kept.lock().unwrap();
+            kept.push(serde_json::from_str(&body).unwrap());
+            let event = |choice: Value| format!("data: {}\n\n", serde_json::json!({ "choices": [choice] }));
+            let said = format!("answer {}", kept.len());
+            let stream_text = event(serde_json::json!({ "index": 0, "delta": { "content": said } }))
+                + &event(serde_json::json!({ "index": 0, "delta": {}, "finish_reason": "stop" }))
+                + "data: [DONE]\n\n";
+            respond(&mut stream, "200 OK", "text/event-stream", &stream_text);
+        }
+    });
+    (url, bodies)
 }
 
 /// Writes a whole response and asks for no more.

@@ -17,6 +17,11 @@ pub struct ServeArgs {
     pub payload: PayloadArgs,
     #[command(flatten)]
     pub data: super::data_args::DataArgs,
+    /// Lengths and objectives of a kind of service; --dry-run prints what they stand for
+    #[arg(long, value_enum, help_heading = "Data set")]
+    pub preset: Option<super::preset::Preset>,
+    #[command(flatten)]
+    pub trace: super::trace_args::TraceArgs,
     #[command(flatten)]
     pub report: ReportArgs,
     #[command(flatten)]
@@ -209,9 +214,12 @@ pub struct ReportArgs {
     /// Objectives per request, in ms or with a unit: ttft:500 tpot:50 e2el:10s
     #[arg(long, value_name = "METRIC:MS", num_args = 1..)]
     pub goodput: Vec<String>,
-    /// Share of requests that must meet the objectives for the run to count as passed
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9)]
-    pub attainment: f64,
+    /// Objectives of one class of requests instead of --goodput: `API log=ttft:500,tpot:50`; may be given several times
+    #[arg(long, value_name = "CLASS=METRIC:MS,…")]
+    pub class_goodput: Vec<String>,
+    /// Share of requests that must meet the objectives for the run to count as passed [default: 0.9, or the preset's]
+    #[arg(long, value_name = "SHARE")]
+    pub attainment: Option<f64>,
     /// Print the formula of every figure after the report
     #[arg(long)]
     pub explain: bool,

@@ -1,5 +1,6 @@
 //! The data set the flags ask for, and its prompts.
 
+use super::args::ServeArgs;
 use super::data_args::{DataArgs, SeedCompat};
 use super::target::distance;
 use crate::failure::{Failure, Outcome};
@@ -8,7 +9,19 @@ use tailbound_clock::Seed;
 use tailbound_prompt as prompt;
 use tailbound_prompt::{Counting, DataSet, PromptError, PromptSet};
 
-const KNOWN: [&str; 6] = ["random", "sharegpt", "custom", "prefix_repetition", "burstgpt", "sample"];
+const KNOWN: [&str; 11] = [
+    "random",
+    "sharegpt",
+    "custom",
+    "prefix_repetition",
+    "burstgpt",
+    "sample",
+    "trace",
+    "timed_trace",
+    "mooncake",
+    "azure",
+    "record",
+];
 
 /// Which data set, with its own flags.
 pub fn data_set(args: &DataArgs) -> Outcome<DataSet> {
@@ -50,12 +63,13 @@ pub fn data_set(args: &DataArgs) -> Outcome<DataSet> {
 }
 
 /// Lengths that the data set states itself are not overridden; saying nothing would let it look as if they were.
-pub fn tell_ignored(args: &DataArgs) {
+pub fn tell_ignored(args: &ServeArgs, replayed: bool) {
+    let args = &args.data;
     let name = args.dataset_name.as_str();
-    if args.input_len.is_some() && name != "random" {
+    if args.input_len.is_some() && name != "random" && !replayed {
         eprintln!("note: --input-len changes nothing: the data set {name} has prompt lengths of its own");
     }
-    if args.output_len.is_some() && name == "burstgpt" {
+    if args.output_len.is_some() && name == "burstgpt" && !replayed {
         eprintln!("note: --output-len changes nothing: the data set burstgpt states its output lengths");
     }
 }
@@ -69,8 +83,8 @@ fn path(args: &DataArgs) -> Outcome<PathBuf> {
 const WITHOUT: &str = "without a file: --dataset-name random (synthetic), or --dataset-name sample (a few conversations that come with the program)";
 
 /// The prompts, in the order in which they are sent.
-pub fn prompts(args: &DataArgs, count: Option<u32>, seed: u64, counting: Counting<'_>) -> Outcome<PromptSet> {
-    let set = data_set(args)?;
+pub fn prompts(args: &ServeArgs, set: &DataSet, count: Option<u32>, counting: Counting<'_>) -> Outcome<PromptSet> {
+    let (seed, args) = (args.load.seed, &args.data);
     let options = prompt::Options {
         compat: match args.seed_compat {
             SeedCompat::Vllm => prompt::Compat::Vllm,
@@ -82,7 +96,7 @@ pub fn prompts(args: &DataArgs, count: Option<u32>, seed: u64, counting: Countin
         max_model_len: args.max_model_len,
         ..prompt::Options::new(count, Seed(seed), counting)
     };
-    prompt::build(&set, &options).map_err(|e| {
+    prompt::build(set, &options).map_err(|e| {
         // A made data set has no file and no row: what doesn't fit is what the flags ask for.
         if let (PromptError::File { problem, .. }, None, Some(limit)) = (&e, &args.dataset_path, args.max_model_len) {
             return Failure::usage(format!("--max-model-len {limit}: {problem}"))

@@ -3,11 +3,13 @@
 use super::args::ServeArgs;
 use super::live::{Ending, Names};
 use crate::failure::{Failure, Outcome};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use tailbound_record::Row;
 use tailbound_record::log::{Damage, Reader, Record, Writer};
+use tailbound_record::{Moment, Row};
+use tailbound_trace as trace;
 
 const FILE: &str = "events.log";
 const NAMES: &str = "names";
@@ -86,6 +88,47 @@ pub fn read(folder: &Path) -> Outcome<Kept> {
     let names = names.ok_or_else(|| failed("the run's names are missing: it died before it began".into()))?;
     rows.sort_unstable_by_key(|row: &Row| row.id);
     Ok(Kept { names, rows, ending, damage: reader.damage() })
+}
+
+/// The requests of a kept run as a trace: when each should have been sent, how long prompt and answer were, its class.
+pub fn as_trace(folder: &Path) -> Outcome<trace::Trace> {
+    let kept = read(folder)?;
+    let outline = kept.names.replay.clone().unwrap_or_default();
+    let mut names = trace::Names::default();
+    let mut dropped: HashMap<&'static str, u64> = HashMap::new();
+    let mut rows = Vec::with_capacity(kept.rows.len());
+    let measured = kept.rows.iter().filter(|row| (row.id as usize) < kept.names.num_prompts);
+    for row in measured {
+        let at = row.at.get(Moment::Scheduled).or_else(|| row.at.get(Moment::WriteStart));
+        let (Some(at), Some(input)) = (at, row.prompt_tokens()) else {
+            let why = if at.is_none() { "never due" } else { "of unknown prompt length" };
+            *dropped.entry(why).or_default() += 1;
+            continue;
+        };
+        // What was asked for says what the load was; what came says what the server made of it.
+        let output = row.tokens.output_asked.or_else(|| row.ok().then(|| row.output_tokens()));
+        let label = |labels: &super::replay::Labels| {
+            let index = *labels.of.get(row.id as usize)?;
+            labels.names.get(index as usize).cloned()
+        };
+        rows.push(trace::Row {
+            at: Some(at.ns() as i64),
+            input: Some(input),
+            output,
+            took: row.e2e(),
+            ok: Some(row.ok()),
+            class: label(&outline.classes).map(|name| names.intern(&name)),
+            client: label(&outline.clients).map(|name| names.intern(&name)),
+            ..trace::Row::default()
+        });
+    }
+    for (why, count) in dropped {
+        crate::output::note(&format!("{}: {count} requests {why} are left out", folder.display()));
+    }
+    if rows.is_empty() {
+        return Err(Failure::new(format!("failed to read {}: no request in it can be replayed", folder.display())));
+    }
+    Ok(trace::Trace::of_rows(rows, names, None))
 }
 
 fn parse<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {

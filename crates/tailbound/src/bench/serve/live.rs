@@ -3,7 +3,9 @@
 use super::args::ServeArgs;
 use super::discover::Model;
 use super::journal::Journal;
-use super::requests::Prepared;
+use super::preset;
+use super::replay::Outline;
+use super::requests::{self, Prepared};
 use super::target::Endpoint;
 use super::tokens::Counter;
 use crate::failure::{Failure, Outcome};
@@ -21,8 +23,8 @@ use tailbound_os::date::LocalDate;
 use tailbound_os::{clock, signals, sleep};
 use tailbound_prompt::PromptSet;
 use tailbound_record::{Moment, Row, Why};
-use tailbound_report::{Description, Extras, RateChange, SpecDecode};
-use tailbound_stats::{ClientHealth, RunFacts};
+use tailbound_report::{Description, Extras, Grouping, RateChange, SpecDecode};
+use tailbound_stats::{ClientHealth, RunFacts, by_group};
 use tailbound_wire::Api;
 use tailbound_workload::{IntentId, Load, Plan, Stage};
 
@@ -60,7 +62,13 @@ pub struct Names {
     tokenizer_id: Option<String>,
     /// How many prompts the data set gave.
     pub num_prompts: usize,
+    /// What was replayed, if a trace was.
+    #[serde(default)]
+    pub replay: Option<Outline>,
     lengths_exact: bool,
+    /// Whether the server puts a chat template around prompts.
+    #[serde(default)]
+    templated: bool,
     /// A moment of the run's clock, and the same in Unix time, ns.
     anchor: (u64, u64),
 }
@@ -113,7 +121,13 @@ pub fn run(
 
 impl Names {
     /// Of a run about to begin.
-    pub fn new(model: &Model, counter: &Counter, prompts: &PromptSet, prepared: &Prepared) -> Names {
+    pub fn new(
+        model: &Model,
+        counter: &Counter,
+        prompts: &PromptSet,
+        prepared: &Prepared,
+        replay: Option<&Outline>,
+    ) -> Names {
         let anchor = WallAnchor::take();
         let now = clock::now();
         Names {
@@ -121,8 +135,10 @@ impl Names {
             model_id: model.id.clone(),
             tokenizer_id: counter.id(),
             num_prompts: prompts.prompts.len(),
+            replay: replay.cloned(),
             // What a chat template adds is the server's secret, so lengths can be held to only where the prompt is sent as it is.
             lengths_exact: !matches!(counter, Counter::None) && prepared.api() == Api::Completions,
+            templated: !matches!(prepared.api(), Api::Completions | Api::LlamaCompletion | Api::TgiGenerate),
             anchor: (now.ns(), anchor.unix_ns(now)),
         }
     }
@@ -144,11 +160,15 @@ pub fn assemble(
     let cut_off = ending.is_none();
     let ending = ending.unwrap_or_default();
     let (measured, probes) = part(rows, plan);
+    let mut measured = measured;
+    name_classes(&mut measured, names.replay.as_ref());
     facts.start = ending.origin_ns.map(Time).or_else(|| origin(&measured, plan)).unwrap_or(Time(names.anchor.0));
     facts.end = measured.iter().filter_map(super::judge::ended).max().unwrap_or(facts.start).max(facts.start);
     facts.interrupted = ending.interrupted || cut_off;
-    facts.output_forced = args.payload.ignore_eos || args.data.dataset_name == "random";
+    facts.output_forced = requests::forced(args, names.replay.as_ref());
     facts.prompt_lengths_exact = names.lengths_exact;
+    facts.templated = names.templated;
+    let groups = groups(&measured, &facts, names.replay.as_ref());
     let description = Description {
         date: names.date(facts.end).compact(),
         backend: args.target.backend.clone(),
@@ -167,6 +187,8 @@ pub fn assemble(
         probes: super::judge::probes(&probes),
         rate_changes: changes.collect(),
         spec_decode: ending.spec_decode,
+        trace: names.replay.as_ref().map(|r| r.account.clone()),
+        groups,
         ..Extras::default()
     };
     let health = ClientHealth {
@@ -178,6 +200,28 @@ pub fn assemble(
         ..ClientHealth::default()
     };
     Ok(Ran { facts, rows: measured, health, description, extras, notes: ending.notes, terminated: ending.terminated })
+}
+
+/// A row that was never sent doesn't know its class.
+fn name_classes(rows: &mut [Row], replay: Option<&Outline>) {
+    let Some(classes) = replay.map(|replay| replay.classes.small()) else { return };
+    for row in rows {
+        row.class = classes.get(row.id as usize).copied().unwrap_or(row.class);
+    }
+}
+
+/// The requests by class and by client, where the trace tells more than one of them.
+fn groups(rows: &[Row], facts: &RunFacts, replay: Option<&Outline>) -> Vec<Grouping> {
+    let Some(replay) = replay else { return Vec::new() };
+    let by = [("class", &replay.classes), ("client", &replay.clients)];
+    let told = by.into_iter().filter(|(_, labels)| labels.names.len() > 1);
+    told.map(|(by, labels)| {
+        let of = |row: &Row| labels.of.get(row.id as usize).map(|&index| index as usize);
+        let figures = by_group(rows, facts, labels.names.len(), of);
+        let named = labels.names.iter().cloned().zip(figures);
+        Grouping { by, groups: named.filter(|(_, group)| group.requests.planned > 0).collect() }
+    })
+    .collect()
 }
 
 /// `--metadata`, as pairs.
@@ -313,6 +357,7 @@ pub fn dry_run(
     model: &Model,
     counter: &Counter,
     prepared: &Prepared,
+    replay: Option<&Outline>,
 ) -> String {
     let mut out = String::new();
     let mut line = |name: &str, value: String| {
@@ -321,11 +366,17 @@ pub fn dry_run(
     line("plan", plan.hash().to_string());
     line("target", endpoint.url());
     line("model", model.name.clone());
-    line("data set", args.data.dataset_name.clone());
+    match args.preset {
+        Some(preset) => preset::lines(preset, args).into_iter().for_each(|(name, value)| line(name, value)),
+        None => line("data set", args.data.dataset_name.clone()),
+    }
     line("token counts", counter.description());
     match plan.endless() {
         true => line("requests", "as many as fit into --duration".into()),
         false => line("requests", plan.requests().to_string()),
+    }
+    if let Some(replay) = replay {
+        tailbound_report::text::trace_account(&replay.account).into_iter().for_each(|(name, value)| line(&name, value));
     }
     line("warm-ups", plan.warmups().to_string());
     line("arrivals", format!("{:?}", plan.law()));

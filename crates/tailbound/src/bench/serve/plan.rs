@@ -1,6 +1,8 @@
 //! From flags to a checked plan: everything that can be judged before anything is sent, all in one place.
 
 use super::args::{LoadArgs, Normalize, Ramp, ReportArgs, ServeArgs};
+use super::preset::Preset;
+use super::replay::Outline;
 use crate::failure::{Failure, Outcome};
 use crate::units;
 use std::sync::Arc;
@@ -9,8 +11,8 @@ use tailbound_stats as stats;
 use tailbound_workload as workload;
 
 /// The load's plan.
-pub fn plan(args: &LoadArgs) -> Outcome<Arc<workload::Plan>> {
-    let spec = spec(args);
+pub fn plan(args: &LoadArgs, replay: Option<&Outline>) -> Outcome<Arc<workload::Plan>> {
+    let spec = spec(args, replay);
     spec.plan().map(Arc::new).map_err(|e| {
         let value = e.value.as_ref().map(|v| format!(" {v}")).unwrap_or_default();
         let failure = Failure::usage(format!("{}{value}: {}", e.flag, e.problem));
@@ -19,16 +21,23 @@ pub fn plan(args: &LoadArgs) -> Outcome<Arc<workload::Plan>> {
 }
 
 /// The plan for the prompts there are: a data set may have given fewer than were asked for (`--no-oversample`).
-pub fn fit(args: &LoadArgs, plan: Arc<workload::Plan>, prompts: usize) -> Outcome<Arc<workload::Plan>> {
+pub fn fit(
+    args: &LoadArgs,
+    replay: Option<&Outline>,
+    plan: Arc<workload::Plan>,
+    prompts: usize,
+) -> Outcome<Arc<workload::Plan>> {
     if plan.endless() || plan.requests() as usize <= prompts {
         return Ok(plan);
     }
-    self::plan(&LoadArgs { num_prompts: Some(prompts as u64), ..args.clone() })
+    self::plan(&LoadArgs { num_prompts: Some(prompts as u64), ..args.clone() }, replay)
 }
 
-fn spec(args: &LoadArgs) -> workload::Spec {
+fn spec(args: &LoadArgs, replay: Option<&Outline>) -> workload::Spec {
+    let planned = replay.map(|r| r.account.rows_planned);
     workload::Spec {
-        num_prompts: args.num_prompts,
+        // Of a trace there are as many requests as rows were taken.
+        num_prompts: planned.or(args.num_prompts),
         request_rate: args.request_rate,
         burstiness: args.burstiness,
         ramp_up_strategy: args.ramp_up_strategy.map(|ramp| match ramp {
@@ -41,7 +50,8 @@ fn spec(args: &LoadArgs) -> workload::Spec {
             Normalize::Vllm => workload::Normalize::Vllm,
             Normalize::None => workload::Normalize::None,
         },
-        schedule: None,
+        schedule: replay.and_then(|r| r.schedule.clone()),
+        sessions: replay.and_then(|r| r.sessions.clone()),
         max_concurrency: args.max_concurrency,
         num_warmups: args.num_warmups,
         duration: args.duration,
@@ -51,7 +61,7 @@ fn spec(args: &LoadArgs) -> workload::Spec {
 }
 
 /// What the statistics need to know of the plan; `start` and `end` are filled in after the run.
-pub fn facts(args: &ServeArgs, plan: &workload::Plan) -> Outcome<stats::RunFacts> {
+pub fn facts(args: &ServeArgs, plan: &workload::Plan, replay: Option<&Outline>) -> Outcome<stats::RunFacts> {
     let load = &args.load;
     let ramp = load.ramp_up_strategy.zip(load.ramp_up_start_rps).zip(load.ramp_up_end_rps);
     let ramp = ramp.map(|((law, start_rps), end_rps)| stats::Ramp {
@@ -67,18 +77,46 @@ pub fn facts(args: &ServeArgs, plan: &workload::Plan) -> Outcome<stats::RunFacts
         request_rate: finite.filter(|_| ramp.is_none()),
         burstiness: load.burstiness.unwrap_or(1.0),
         ramp,
+        self_timed: replay.is_some_and(|r| r.schedule.is_some()),
         max_concurrency: plan.max_concurrency(),
-        objectives: objectives(&args.report)?,
+        objectives: objectives(args, replay)?,
         ..stats::RunFacts::new(Time::ZERO, Time::ZERO)
     })
 }
 
-fn objectives(args: &ReportArgs) -> Outcome<stats::Objectives> {
-    if !(args.attainment > 0.0 && args.attainment <= 1.0) {
-        return Err(Failure::usage(format!("--attainment {}: a share lies over 0 and up to 1", args.attainment)));
+fn objectives(args: &ServeArgs, replay: Option<&Outline>) -> Outcome<stats::Objectives> {
+    let terms = args.preset.map(Preset::terms);
+    let args = &args.report;
+    let required_share = args.attainment.or(terms.as_ref().map(|terms| terms.attainment)).unwrap_or(0.9);
+    if !(required_share > 0.0 && required_share <= 1.0) {
+        return Err(Failure::usage(format!("--attainment {required_share}: a share lies over 0 and up to 1")));
     }
-    let all = args.goodput.iter().map(|text| objective(text)).collect::<Outcome<Vec<_>>>()?;
-    Ok(stats::Objectives { all, required_share: args.attainment, ..Default::default() })
+    let own = terms.iter().flat_map(|terms| terms.goodput);
+    let all = match args.goodput.is_empty() {
+        true => own.map(objective).collect::<Outcome<Vec<_>>>()?,
+        false => args.goodput.iter().map(|text| objective(text)).collect::<Outcome<Vec<_>>>()?,
+    };
+    let by_class = args.class_goodput.iter().map(|text| class_objectives(text, replay)).collect::<Outcome<Vec<_>>>()?;
+    Ok(stats::Objectives { all, by_class, required_share })
+}
+
+/// `CLASS=ttft:500,tpot:50`: the class's number and its own objectives.
+fn class_objectives(text: &str, replay: Option<&Outline>) -> Outcome<(u16, Vec<stats::Objective>)> {
+    let wrong = |what: String| Failure::usage(format!("--class-goodput {text}: {what}"));
+    let Some((class, limits)) = text.rsplit_once('=') else {
+        return Err(
+            wrong("not of the form CLASS=METRIC:MS".into()).hint("e.g. --class-goodput 'API log=ttft:500,tpot:50'")
+        );
+    };
+    let known = replay.map_or(&[][..], |replay| &replay.classes.names);
+    let Some(number) = known.iter().position(|name| name == class.trim()) else {
+        return Err(match known {
+            [] => wrong("the data set tells no classes".into()).hint("use --goodput"),
+            _ => wrong(format!("no class `{class}`")).hint(format!("the classes are {}", known.join(", "))),
+        });
+    };
+    let own = limits.split(',').map(|limit| objective(limit.trim())).collect::<Outcome<Vec<_>>>()?;
+    Ok((u16::try_from(number).unwrap_or(u16::MAX), own))
 }
 
 /// `ttft:500` in milliseconds, as vLLM has it, or with a unit: `ttft:0.5s`.

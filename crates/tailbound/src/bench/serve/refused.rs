@@ -29,8 +29,6 @@ macro_rules! refused {
 
 refused! {
     use_beam_search "use-beam-search": "vLLM parses it and does nothing with it";
-    self_timed "self-timed": "trace timing is not supported yet";
-    no_self_timed "no-self-timed": "trace timing is not supported yet";
     chat_template_kwargs "chat-template-kwargs": "chat templates are rendered by the server; put it into --extra-body '{\"chat_template_kwargs\":{…}}'";
     plot_timeline "plot-timeline": "plots are not supported yet; --save-detailed has the figures";
     timeline_itl_thresholds "timeline-itl-thresholds": "plots are not supported yet";
@@ -57,12 +55,10 @@ refused! {
     speed_bench_category "speed-bench-category": "the SPEED-Bench data set is not supported yet";
     speed_bench_subset "speed-bench-dataset-subset": "the SPEED-Bench data set is not supported yet";
     speed_bench_output_len "speed-bench-output-len": "the SPEED-Bench data set is not supported yet";
-    tt_chunk "timed-trace-chunk-hash-size": "the timed_trace data set is not supported yet";
-    tt_hash "timed-trace-label-hash-ids": "the timed_trace data set is not supported yet";
-    tt_in "timed-trace-label-input-length": "the timed_trace data set is not supported yet";
-    tt_out "timed-trace-label-output-length": "the timed_trace data set is not supported yet";
-    tt_ts "timed-trace-label-timestamp": "the timed_trace data set is not supported yet";
-    tt_mult "timed-trace-sec-multiplier": "the timed_trace data set is not supported yet";
+    tt_hash "timed-trace-label-hash-ids": "timed traces are read by the usual field names; other names: --dataset-name custom --columns";
+    tt_in "timed-trace-label-input-length": "timed traces are read by the usual field names; other names: --dataset-name custom --columns";
+    tt_out "timed-trace-label-output-length": "timed traces are read by the usual field names; other names: --dataset-name custom --columns";
+    tt_ts "timed-trace-label-timestamp": "timed traces are read by the usual field names; other names: --dataset-name custom --columns";
     config "config": "put the flags on the command line";
 }
 
@@ -73,9 +69,8 @@ pub const REFUSED_DATASETS: &[(&str, &str)] = &[
     ("custom_image", "multimodal requests are not supported yet"),
     ("custom_audio", "audio is not supported yet"),
     ("hf", "data sets from the hub are not supported yet; save it as JSONL and use --dataset-name custom"),
-    ("spec_bench", "it is not supported yet"),
+    ("spec_bench", "it is not supported yet; --dataset-name questions reads the same file, all turns"),
     ("speed_bench", "it is not supported yet"),
-    ("timed_trace", "it is not supported yet"),
     ("sonnet", "vLLM 0.33 removed it, and it is not supported yet"),
 ];
 
