@@ -84,7 +84,10 @@ fn prefixes_that_repeat() {
 #[test]
 fn lengths_from_a_trace() {
     let Some(file) = data("workloads/burstgpt/BurstGPT_1.first250.csv") else { return };
-    compare(&format!("--dataset-name burstgpt --dataset-path {file} --no-self-timed --ignore-eos --max-concurrency 8"), 16);
+    compare(
+        &format!("--dataset-name burstgpt --dataset-path {file} --no-self-timed --ignore-eos --max-concurrency 8"),
+        16,
+    );
 }
 
 #[test]
