@@ -135,7 +135,9 @@ pub(crate) fn look(head: &[u8]) -> Result<Look, Refusal> {
         return Err(Refusal::LfsPointer { bytes: lfs_size(text) });
     }
     if text.starts_with(b"PAR1") {
-        return Err(Refusal::NotRequests("Parquet is not read yet; export it as CSV or JSON lines"));
+        return Err(Refusal::NotRequests(
+            "Parquet, which this program was built without (feature `parquet`); export it as CSV or JSON lines",
+        ));
     }
     if memchr::memchr(0, text).is_some() {
         return Err(Refusal::Unknown { seen: "binary data".into() });
@@ -183,6 +185,9 @@ fn guess_table(columns: &[String]) -> Result<Format, Refusal> {
 
 fn guess_json(keys: &[String]) -> Result<Format, Refusal> {
     let has = |name: &str| keys.iter().any(|k| k == name);
+    if let Ok(table) = guess_table(keys) {
+        return Ok(table);
+    }
     let found = if has("arrival_ns") {
         Format::Canonical
     } else if has("spans") || has("resourceSpans") || (has("span_id") && has("attributes")) {

@@ -3,7 +3,7 @@ use crate::context::Context;
 use crate::conversations::Conversations;
 use crate::detect::{self, Format, Look};
 use crate::error::{Error, Refusal};
-use crate::formats::{self, PerMinute, Table};
+use crate::formats::{self, JsonTable, PerMinute, Table};
 use crate::items::{Framing, Items};
 use crate::options::Options;
 use crate::row::{Clock, Names, Row};
@@ -25,7 +25,8 @@ pub struct Reader {
 
 enum Rows {
     Table(Box<Table>),
-    Json(Items),
+    /// The table, where the records are its rows.
+    Json(Items, Option<Box<JsonTable>>),
     Lines(Items),
 }
 
@@ -71,13 +72,17 @@ fn read_boxed(file: &str, raw: Bytes, options: &Options) -> Result<Reader, Error
     let rows = match look {
         _ if format == Format::Text => Rows::Lines(Items::new(source.bytes, Framing::Lines, origin)),
         Look::Table(_) => Rows::Table(Box::new(Table::new(format, source, &mut context).map_err(refuse)?)),
+        Look::Json { framing, keys } if formats::is_table(format) => {
+            let table = JsonTable::new(format, &keys, &mut context).map_err(refuse)?;
+            Rows::Json(Items::new(source.bytes, framing, origin), Some(Box::new(table)))
+        }
         Look::Json { framing, keys } => {
             formats::check_json(format, &keys, options).map_err(refuse)?;
             context.clock = formats::json_clock(format, options);
             if matches!(format, Format::ShareGpt | Format::OpenAiMessages) {
                 context.conversations = Some(Box::default());
             }
-            Rows::Json(Items::new(source.bytes, framing, origin))
+            Rows::Json(Items::new(source.bytes, framing, origin), None)
         }
     };
     Ok(Reader { file: file.to_owned(), format, fields, tally, context, rows, ended: false })
@@ -152,20 +157,19 @@ impl Reader {
                 formats::text_line(&text, context);
                 Ok(true)
             }
-            Rows::Json(items) => {
+            Rows::Json(items, table) => {
                 let Some(item) = items.next().map_err(io)? else { return Ok(false) };
                 let row = context.account.records + 1;
+                let broken = |what| Error::Row { file: file.clone(), row, what };
                 if !item.complete {
-                    let what = format!("the file ends inside the record that begins at byte {}", item.offset);
-                    return Err(Error::Row { file: file.clone(), row, what });
+                    return Err(broken(format!("the file ends inside the record that begins at byte {}", item.offset)));
                 }
                 let text = utf8(file, item.text, item.offset, context)?;
                 context.record();
-                formats::json_record(*format, &text, context).map_err(|what| Error::Row {
-                    file: file.clone(),
-                    row,
-                    what,
-                })?;
+                match table {
+                    Some(table) => table.record(&text, context),
+                    None => formats::json_record(*format, &text, context).map_err(broken)?,
+                }
                 Ok(true)
             }
         }
@@ -179,7 +183,7 @@ impl Reader {
         }
         let account = &self.context.account;
         let what = match (account.rows_read, &self.rows) {
-            (0, Rows::Json(_) | Rows::Lines(_)) => Refusal::Empty,
+            (0, Rows::Json(..) | Rows::Lines(_)) => Refusal::Empty,
             (rows, _) => Refusal::NoneUsable { rows, reasons: account.reasons() },
         };
         Err(Error::File { file: self.file.clone(), what })

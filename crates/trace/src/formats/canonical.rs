@@ -41,8 +41,8 @@ pub(crate) struct Line<'a> {
     pub client: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub media: Vec<Part>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub media: Option<Vec<Part>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_e2e_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ fn from_line(line: Line<'_>, context: &mut Context) -> Row {
         blocks: line.prefix_blocks.map(Cow::into_owned),
         priority: line.priority,
         reasoning: line.reasoning_tokens,
-        media: line.media.iter().map(|p| Media { kind: p.kind, tokens: p.tokens }).collect(),
+        media: line.media.iter().flatten().map(|p| Media { kind: p.kind, tokens: p.tokens }).collect(),
         body,
         answer: line.answer.map(Into::into),
         tools: line.tools.map(Into::into),

@@ -22,11 +22,22 @@ struct Mooncake<'a> {
     output_length: Option<&'a RawValue>,
     hash_ids: Option<&'a RawValue>,
     session_id: Option<&'a RawValue>,
+    conversation_id: Option<&'a RawValue>,
+    duration: Option<&'a RawValue>,
     delay: Option<&'a RawValue>,
     text_input: Option<&'a RawValue>,
     messages: Option<&'a RawValue>,
     tools: Option<&'a RawValue>,
     payload: Option<&'a RawValue>,
+    model: Option<&'a RawValue>,
+    priority: Option<&'a RawValue>,
+    extra: Option<Extra<'a>>,
+}
+
+/// What AIPerf puts into the request's body.
+#[derive(Default, Deserialize)]
+struct Extra<'a> {
+    #[serde(borrow)]
     model: Option<&'a RawValue>,
     priority: Option<&'a RawValue>,
 }
@@ -61,8 +72,15 @@ fn mooncake_row(fields: &Mooncake<'_>, unit: Unit, context: &mut Context) -> Res
     if row.input.is_none() && body == Body::None {
         return Err(Drop::MissingField);
     }
-    row.session = fields.session_id.and_then(|r| context.names.intern_some(&word(r)));
-    row.model = fields.model.and_then(|r| context.names.intern_some(&word(r)));
+    let extra = fields.extra.as_ref();
+    let mut name = |raw: Option<&RawValue>| raw.and_then(|r| context.names.intern_some(&word(r)));
+    row.session = name(fields.session_id.or(fields.conversation_id));
+    row.model = name(fields.model.or_else(|| extra?.model));
+    // GuideLLM's, in seconds.
+    if let Some(raw) = fields.duration {
+        let ns = Unit::Seconds.read(plain(raw))?;
+        row.took = Some(Dur(u64::try_from(ns).map_err(|_| Drop::Negative)?));
+    }
     if let Some(raw) = fields.hash_ids {
         row.more_mut().blocks = Some(ids(raw)?);
     }
@@ -70,7 +88,7 @@ fn mooncake_row(fields: &Mooncake<'_>, unit: Unit, context: &mut Context) -> Res
         let ns = Unit::Millis.read(plain(raw))?;
         row.more_mut().think = Some(Dur(u64::try_from(ns).map_err(|_| Drop::Negative)?));
     }
-    if let Some(raw) = fields.priority {
+    if let Some(raw) = fields.priority.or_else(|| extra?.priority) {
         row.more_mut().priority = Some(raw.get().parse().map_err(|_| Drop::NotANumber)?);
     }
     if let Some(raw) = fields.tools {

@@ -8,11 +8,12 @@ mod hashed;
 mod otel;
 mod table;
 mod texts;
+mod weka;
 
 pub(crate) use canonical::{Line, Part};
 pub use functions::PerMinute;
 pub(crate) use hashed::{block_size, check_unit};
-pub(crate) use table::Table;
+pub(crate) use table::{JsonTable, Table};
 pub(crate) use texts::text_line;
 
 use crate::context::Context;
@@ -24,13 +25,6 @@ use crate::row::Clock;
 /// Whether a named format can be read from records with these keys.
 pub(crate) fn check_json(format: Format, keys: &[String], options: &Options) -> Result<(), Refusal> {
     let needs: &[&str] = match format {
-        Format::BurstGpt
-        | Format::AzureLlm
-        | Format::AzureFunctions2019
-        | Format::AzureFunctions2021
-        | Format::Lengths => {
-            return Err(Refusal::Lacks { format: format.word(), missing: "CSV header".into(), seen: "JSON".into() });
-        }
         Format::TimedTrace => &["timestamp", "input_length"],
         Format::Bailian => &["chat_id", "input_length"],
         Format::LmcacheAgent => &["input", "output"],
@@ -67,7 +61,7 @@ pub(crate) fn json_record(format: Format, text: &str, context: &mut Context) -> 
     match format {
         Format::Mooncake | Format::TimedTrace => hashed::mooncake(text, format, context),
         Format::Bailian => hashed::bailian(text, context),
-        Format::Weka => agents::weka(text, context),
+        Format::Weka => return weka::record(text, context),
         Format::LmcacheAgent => agents::lmcache(text, context),
         Format::SglangAgentic => agents::sglang(text, context),
         Format::ShareGpt => chat::sharegpt(text, context),
@@ -85,4 +79,12 @@ pub(crate) fn json_record(format: Format, text: &str, context: &mut Context) -> 
         | Format::Text => return Err(format!("not {}", format.word())),
     }
     Ok(())
+}
+
+/// Whether a format's records are rows of a table.
+pub(crate) fn is_table(format: Format) -> bool {
+    matches!(
+        format,
+        Format::BurstGpt | Format::AzureLlm | Format::AzureFunctions2019 | Format::AzureFunctions2021 | Format::Lengths
+    )
 }

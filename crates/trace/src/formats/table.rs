@@ -1,15 +1,18 @@
-//! CSV: columns by name, never by position.
+//! Tables: columns by name, never by position. CSV, or JSON objects.
 
 use crate::account::{Drop, Notice};
 use crate::context::Context;
 use crate::detect::Format;
 use crate::error::Refusal;
 use crate::formats::functions;
+use crate::formats::hashed::word;
 use crate::num;
 use crate::options::{Failures, Unit};
 use crate::row::{Clock, Media, MediaKind, Row};
 use crate::source::{Bytes, Source};
 use csv::ByteRecord;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use tailbound_clock::Dur;
 
 /// A table being read.
@@ -51,16 +54,8 @@ impl Table {
     pub(crate) fn new(format: Format, source: Source, context: &mut Context) -> Result<Table, Refusal> {
         let mut csv = csv::ReaderBuilder::new().flexible(true).buffer_capacity(256 * 1024).from_reader(source.bytes);
         let header = csv.byte_headers().map_err(|e| Refusal::Unknown { seen: e.to_string() })?.clone();
-        let names =
-            Header { format, names: header.iter().map(|c| String::from_utf8_lossy(c).trim().to_owned()).collect() };
-        let layout = match format {
-            Format::AzureFunctions2019 => {
-                context.per_minute = Some(functions::PerMinute::default());
-                context.clock = Clock::Day;
-                Layout::PerMinute(functions::Columns::new(&names.names)?)
-            }
-            _ => Layout::Requests(requests(&names, context)?),
-        };
+        let names = header.iter().map(|c| String::from_utf8_lossy(c).trim().to_owned()).collect();
+        let layout = Layout::new(&Header { format, names }, context)?;
         Ok(Table { csv, record: ByteRecord::new(), layout })
     }
 
@@ -70,14 +65,54 @@ impl Table {
             return Ok(false);
         }
         context.record();
-        match &self.layout {
-            Layout::PerMinute(columns) => functions::minutes(&self.record, columns, context),
-            Layout::Requests(columns) => match request(&self.record, columns, context) {
+        self.layout.read(&self.record, context);
+        Ok(true)
+    }
+}
+
+/// A table whose rows are JSON objects: the fields of the first are its columns. Missing and null are empty cells.
+pub(crate) struct JsonTable {
+    names: Vec<String>,
+    layout: Layout,
+}
+
+impl JsonTable {
+    pub(crate) fn new(format: Format, keys: &[String], context: &mut Context) -> Result<JsonTable, Refusal> {
+        let header = Header { format, names: keys.to_vec() };
+        Ok(JsonTable { layout: Layout::new(&header, context)?, names: header.names })
+    }
+
+    pub(crate) fn record(&self, text: &str, context: &mut Context) {
+        let Ok(fields) = serde_json::from_str::<BTreeMap<String, &RawValue>>(text) else {
+            return context.account.drop(Drop::NotJson);
+        };
+        let cell = |name: &String| match fields.get(name) {
+            Some(raw) if raw.get() != "null" => word(raw),
+            _ => "".into(),
+        };
+        let record: ByteRecord = self.names.iter().map(|name| cell(name).into_owned()).collect();
+        self.layout.read(&record, context);
+    }
+}
+
+impl Layout {
+    fn new(header: &Header, context: &mut Context) -> Result<Layout, Refusal> {
+        if header.format != Format::AzureFunctions2019 {
+            return Ok(Layout::Requests(requests(header, context)?));
+        }
+        context.per_minute = Some(functions::PerMinute::default());
+        context.clock = Clock::Day;
+        Ok(Layout::PerMinute(functions::Columns::new(&header.names)?))
+    }
+
+    fn read(&self, record: &ByteRecord, context: &mut Context) {
+        match self {
+            Layout::PerMinute(columns) => functions::minutes(record, columns, context),
+            Layout::Requests(columns) => match request(record, columns, context) {
                 Ok(row) => context.push(row),
                 Err(why) => context.account.drop(why),
             },
         }
-        Ok(true)
     }
 }
 

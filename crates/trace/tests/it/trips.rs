@@ -134,6 +134,60 @@ proptest! {
     }
 
     #[test]
+    fn aiperf_rows_keep_what_aiperf_takes(drafts in prop::collection::vec(draft(), 1..12)) {
+        let mut trace = trace(drafts);
+        for row in &mut trace.rows {
+            row.input.get_or_insert(7);
+            (row.took, row.ok, row.client, row.class) = (None, None, None, None);
+            let input = row.input;
+            let more = row.more_mut();
+            if let Body::Added(list) = &more.body {
+                more.body = Body::Messages(list.clone());
+            }
+            (more.id, more.parent, more.turn, more.reasoning, more.answer) = (None, None, None, None, None);
+            more.media.clear();
+            // A prompt or its length and blocks, not both; tools only with messages.
+            if !matches!(more.body, Body::Messages(_)) {
+                more.tools = None;
+            }
+            if more.body != Body::None {
+                more.blocks = None;
+            }
+            row.input = if row.more_mut().body == Body::None { input } else { None };
+        }
+        prop_assert_eq!(plain(&round_trip(&trace, Output::AiPerf, Format::Mooncake)), plain(&trace));
+    }
+
+    #[test]
+    fn guidellm_rows_keep_times_lengths_durations_and_what_blocks_are_alike(
+        rows in prop::collection::vec((0..1i64 << 50, 1..70u32, any::<u32>(), prop::option::of(0..1u64 << 50), any::<Option<u8>>()), 1..12),
+        seed in any::<u64>(),
+    ) {
+        let mut names = Names::default();
+        let mut rng = Seed(seed).stream("blocks");
+        let mut row = |(at, input, output, took, session): (i64, u32, u32, Option<u64>, Option<u8>)| {
+            let session = session.map(|n| names.intern(&format!("s{n}")));
+            let mut row = Row { at: Some(at), input: Some(input), output: Some(output), took: took.map(Dur), session, ..Row::default() };
+            row.more_mut().blocks = Some((0..input.div_ceil(16)).map(|_| u64::MAX - rng.below(6)).collect());
+            row
+        };
+        let rows: Vec<Row> = rows.into_iter().map(&mut row).collect();
+        let trace = Trace::of_rows(rows, names, Some(16));
+        let read = round_trip(&trace, Output::GuideLlm, Format::TimedTrace);
+        // The ids are others; which are equal is the same.
+        let ids = |t: &Trace| t.rows.iter().flat_map(|r| r.blocks().unwrap().to_vec()).collect::<Vec<u64>>();
+        let (a, b) = (ids(&trace), ids(&read));
+        prop_assert!((0..a.len()).all(|i| (0..i).all(|k| (a[i] == a[k]) == (b[i] == b[k]))));
+        prop_assert!(b.iter().all(|id| *id < 1 << 31));
+        let without = |t: &Trace| {
+            let mut t = t.clone();
+            t.rows.iter_mut().for_each(|r| r.more = None);
+            plain(&t)
+        };
+        prop_assert_eq!(without(&read), without(&trace));
+    }
+
+    #[test]
     fn timed_traces_keep_times_lengths_and_blocks(
         rows in prop::collection::vec((0..1i64 << 50, any::<u32>(), any::<Option<u32>>(), prop::collection::vec(any::<u64>(), 0..4)), 1..12),
     ) {
@@ -189,6 +243,61 @@ proptest! {
         let mut trace = trace(drafts);
         trace.take_exactly(n).unwrap();
         prop_assert_eq!(trace.rows.len(), n);
+    }
+}
+
+#[test]
+fn rows_that_a_format_cannot_express_are_named() {
+    let row = |at, input, blocks: Option<Vec<u64>>| {
+        let mut row = Row { at, input, output: Some(1), ..Row::default() };
+        if blocks.is_some() {
+            row.more_mut().blocks = blocks;
+        }
+        row
+    };
+    for (output, bad, why) in [
+        (Output::GuideLlm, row(Some(9), None, None), "row 2: GuideLLM's trace needs a prompt length"),
+        (Output::GuideLlm, row(Some(9), Some(40), Some(vec![1, 2])), "wants 3 blocks of 16 tokens"),
+        (Output::GuideLlm, row(Some(9), Some(40), None), "list of blocks"),
+        (Output::AiPerf, row(None, None, None), "row 2: AIPerf's trace needs a prompt length or prompt"),
+        (Output::TimedTrace, row(None, Some(3), None), "row 2: a timed trace needs a time"),
+    ] {
+        let rows = vec![row(Some(5), Some(16), Some(vec![7])), bad];
+        let trace = Trace::of_rows(rows, Names::default(), Some(16));
+        let error = write(&trace, output, &mut Vec::new()).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// Each format's rows in another order: the same trace, but for the order of ties.
+#[test]
+fn shuffled_files_of_every_format_with_times_are_the_same_traces() {
+    let Some(root) = crate::data() else { return };
+    for file in [
+        "azure-llm-2023/AzureLLMInferenceTrace_code.first4409.csv",
+        "azure-functions/Azure2021_200.first100.csv",
+        "burstgpt/BurstGPT_1.first250.csv",
+        "burstgpt/BurstGPT_3.first90.csv",
+        "length-traces/vidur_splitwise_conv.first4000.csv",
+        "mooncake/synthetic_trace.first2000.jsonl",
+        "agentic-lmcache/taubench-24c817382a29e399b7dac064b923c268.jsonl",
+    ] {
+        let text = std::fs::read_to_string(root.join(file)).unwrap();
+        let headed = file.ends_with(".csv");
+        let mut lines: Vec<&str> = text.lines().collect();
+        let head = if headed { lines.remove(0) } else { "" };
+        let options = Options { failures: tailbound_trace::Failures::Keep, ..Options::default() };
+        let of = |lines: &[&str]| {
+            let text = format!("{head}{}{}\n", if headed { "\n" } else { "" }, lines.join("\n"));
+            let trace = Trace::collect(read(file, Cursor::new(text), &options).unwrap()).unwrap();
+            assert!(trace.rows.is_sorted_by_key(|r| r.at), "{file}");
+            let mut rows: Vec<String> = plain(&trace).iter().map(|r| format!("{r:?}")).collect();
+            rows.sort_unstable();
+            (rows, trace.origin_ns, trace.block_tokens)
+        };
+        let whole = of(&lines);
+        Seed(5).stream("shuffle").shuffle(&mut lines);
+        assert!(of(&lines) == whole, "{file}");
     }
 }
 
