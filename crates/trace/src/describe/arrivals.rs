@@ -256,9 +256,18 @@ pub(crate) fn counts(sorted: &[i64], window: i64) -> Option<CountFigures> {
 
 /// The gap CV (population) inside each window with at least ten arrivals, the last partial one included.
 fn windows(sorted: &[i64], window: i64, origin: i64) -> Option<WindowFigures> {
-    let first = *sorted.first()?;
+    let mut cvs: Vec<f64> = gap_cvs(sorted, window, origin).into_iter().map(|(_, cv)| cv).collect();
+    let (mean, _) = moments(&cvs)?;
+    cvs.sort_unstable_by(f64::total_cmp);
+    let p = |percent| percentile(&cvs, percent).unwrap_or_default();
+    Some(WindowFigures { windows_used: cvs.len() as u64, mean, p5: p(5.0), p50: p(50.0), p95: p(95.0) })
+}
+
+/// Start (seconds since the first arrival) and gap CV of those windows.
+pub(crate) fn gap_cvs(sorted: &[i64], window: i64, origin: i64) -> Vec<(f64, f64)> {
+    let Some(&first) = sorted.first() else { return Vec::new() };
     let index = |at: &i64| (at - first) / window;
-    let mut cvs: Vec<f64> = Vec::new();
+    let mut cvs = Vec::new();
     let mut gaps: Vec<f64> = Vec::new();
     for group in sorted.chunk_by(|a, b| index(a) == index(b)).filter(|g| g.len() >= 10) {
         gaps.clear();
@@ -266,13 +275,10 @@ fn windows(sorted: &[i64], window: i64, origin: i64) -> Option<WindowFigures> {
         if let Some((mean, var)) = moments(&gaps)
             && mean > 0.0
         {
-            cvs.push(libm::sqrt(var) / mean);
+            cvs.push((seconds(index(&group[0]) * window), libm::sqrt(var) / mean));
         }
     }
-    let (mean, _) = moments(&cvs)?;
-    cvs.sort_unstable_by(f64::total_cmp);
-    let p = |percent| percentile(&cvs, percent).unwrap_or_default();
-    Some(WindowFigures { windows_used: cvs.len() as u64, mean, p5: p(5.0), p50: p(50.0), p95: p(95.0) })
+    cvs
 }
 
 fn artefacts(sorted: &[i64], distinct: u64) -> Vec<String> {

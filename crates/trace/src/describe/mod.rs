@@ -5,6 +5,7 @@ mod explain;
 mod fits;
 mod groups;
 mod lengths;
+mod plots;
 mod prefix;
 mod profile;
 mod prompts;
@@ -18,6 +19,7 @@ pub use groups::{GroupFigures, Grouped};
 pub(crate) use lengths::Histogram;
 pub use lengths::LengthFigures;
 pub(crate) use lengths::figures_of;
+pub use plots::{Counts, Plots};
 pub use prefix::{CAPACITIES, CacheFigures, IdFigures, PrefixFigures};
 pub use profile::{Cycle, ProfileFigures};
 pub use prompts::PromptFigures;
@@ -35,6 +37,7 @@ use prefix::Prefix;
 use prompts::Prompts;
 use serde::Serialize;
 use sessions::Sessions;
+use std::borrow::Cow;
 
 /// Everything `describe` says about a trace. What the trace does not tell is left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -103,6 +106,9 @@ pub struct Description {
     /// Counts per minute.
     #[serde(flatten)]
     pub per_minute: Option<PerMinute>,
+    /// What plots show; no part of the JSON.
+    #[serde(skip)]
+    pub plots: Plots,
 }
 
 /// Failed requests and the lengths without them.
@@ -122,9 +128,9 @@ pub struct FailureFigures {
 
 /// Describes what a reader gives, row by row: of a plain trace it keeps 20 bytes a row.
 pub fn describe(reader: &mut Reader) -> Result<Description, Error> {
-    let mut describer = Describer::new(reader.block_tokens());
-    for row in reader.by_ref() {
-        describer.row(&row?);
+    let mut describer = Describer::default();
+    while let Some(row) = reader.next() {
+        describer.row(&row?, reader.block_tokens());
     }
     let clock = reader.clock();
     let inversions = reader.accounting().noticed(Notice::OutOfOrder);
@@ -141,8 +147,8 @@ pub fn describe(reader: &mut Reader) -> Result<Description, Error> {
 
 /// Describes rows from anywhere: a generated workload, a transformed trace. `names` are those of the rows.
 pub fn describe_rows(rows: &[Row], names: &Names, block_tokens: Option<u32>, clock: Clock) -> Description {
-    let mut describer = Describer::new(block_tokens);
-    rows.iter().for_each(|row| describer.row(row));
+    let mut describer = Describer::default();
+    rows.iter().for_each(|row| describer.row(row, block_tokens));
     let times: Vec<i64> = rows.iter().filter_map(|r| r.at).collect();
     let inversions = times.windows(2).filter(|w| w[1] < w[0]).count() as u64;
     describer.finish(clock, inversions, names)
@@ -164,6 +170,7 @@ pub(crate) fn spearman_of(pairs: &[[u32; 2]]) -> Option<f64> {
     lengths::spearman(pairs, &x, &y)
 }
 
+#[derive(Default)]
 struct Describer {
     rows: u64,
     arrivals: Vec<i64>,
@@ -180,7 +187,7 @@ struct Describer {
     prompts: Prompts,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Lengths {
     rows: u64,
     input: Histogram,
@@ -215,24 +222,8 @@ impl Lengths {
 }
 
 impl Describer {
-    fn new(block_tokens: Option<u32>) -> Describer {
-        Describer {
-            rows: 0,
-            arrivals: Vec::new(),
-            tags: Vec::new(),
-            untimed: 0,
-            ok: Lengths::default(),
-            failed: Lengths::default(),
-            judged: false,
-            groups: Groups::default(),
-            sessions: Sessions::default(),
-            took: Vec::new(),
-            prefix: block_tokens.map(Prefix::new),
-            prompts: Prompts::default(),
-        }
-    }
-
-    fn row(&mut self, row: &Row) {
+    /// `block_tokens`: what the reader knows by now; some formats tell it with their first row.
+    fn row(&mut self, row: &Row, block_tokens: Option<u32>) {
         self.rows += 1;
         let tag = self.groups.row(row);
         match row.at {
@@ -255,8 +246,8 @@ impl Describer {
         if let Some(took) = row.took {
             self.took.push(took.ns() as f64 / 1e9);
         }
-        if let (Some(prefix), Some(ids)) = (&mut self.prefix, row.blocks()) {
-            prefix.request(ids, row.input);
+        if let (Some(block), Some(ids)) = (block_tokens, row.blocks()) {
+            self.prefix.get_or_insert_with(|| Prefix::new(block)).request(ids, row.input);
         }
         self.prompts.row(row);
     }
@@ -273,8 +264,16 @@ impl Describer {
             _ => false,
         };
         let periodicity = long_enough.then(|| profile::cycles(&self.arrivals, clock));
+        let mut plots = Plots {
+            arrivals: plots::counts(&self.arrivals),
+            gap_cv: plots::gap_cv(&self.arrivals),
+            week: (clock == Clock::Wall).then(|| plots::week(&self.arrivals)),
+            ..Plots::default()
+        };
         let arrivals = arrivals::figures(std::mem::take(&mut self.arrivals), clock, inversions, file_span);
-        let (input, output, spearman) = self.all_lengths();
+        let all = self.all_lengths();
+        (plots.input, plots.output) = (plots::distribution(&all.input), plots::distribution(&all.output));
+        let (input, output, spearman) = (all.input.figures(), all.output.figures(), all.spearman());
         let span = arrivals.as_ref().map(|a| a.span_s).filter(|&s| s > 0.0);
         let per_s = |lengths: Option<LengthFigures>| Some(lengths?.sum / span?);
         Description {
@@ -312,20 +311,21 @@ impl Describer {
             prompts: self.prompts.figures(),
             conversations: None,
             per_minute: None,
+            plots,
         }
     }
 
-    fn all_lengths(&mut self) -> (Option<LengthFigures>, Option<LengthFigures>, Option<f64>) {
+    /// Of good and failed requests together.
+    fn all_lengths(&self) -> Cow<'_, Lengths> {
         if self.failed.rows == 0 {
-            return (self.ok.input.figures(), self.ok.output.figures(), self.ok.spearman());
+            return Cow::Borrowed(&self.ok);
         }
-        let all = Lengths {
+        Cow::Owned(Lengths {
             rows: self.rows,
             input: self.ok.input.merged(&self.failed.input),
             output: self.ok.output.merged(&self.failed.output),
             pairs: [self.ok.pairs.as_slice(), &self.failed.pairs].concat(),
-        };
-        (all.input.figures(), all.output.figures(), all.spearman())
+        })
     }
 
     fn grouped(&mut self, names: &Names) -> Option<Grouped> {

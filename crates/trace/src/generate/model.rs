@@ -1,7 +1,7 @@
 use crate::collect::Trace;
 use crate::describe::Histogram;
 use crate::error::Error;
-use crate::generate::{Cascade, Copula, Pdf};
+use crate::generate::{Cascade, Copula, Pdf, SessionModel};
 use crate::hash::FixedMap;
 use crate::row::{Name, Names, Row};
 use serde::{Deserialize, Serialize};
@@ -26,6 +26,9 @@ pub struct ClientModel {
     pub arrivals: Cascade,
     /// What it sends, by time.
     pub lengths: Vec<LengthModel>,
+    /// How its conversations go on; then `arrivals` and `lengths` are those of what begins one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionModel>,
 }
 
 /// Lengths from some time on.
@@ -77,11 +80,13 @@ pub fn fit(trace: &Trace) -> Result<Model, Error> {
     groups.sort_by_key(|(name, rows)| (std::cmp::Reverse(rows.len()), *name));
     merge_small(&mut groups);
     let client = |(name, rows): &(Option<Name>, Vec<&Row>)| {
-        let times: Vec<i64> = rows.iter().filter_map(|r| r.at).collect();
+        let (starts, sessions) = SessionModel::fit(rows);
+        let times: Vec<i64> = starts.iter().filter_map(|r| r.at).collect();
         ClientModel {
             name: name.map(|n| trace.names.text(n).to_owned()),
             arrivals: Cascade::fit(&times, span_ns),
-            lengths: lengths(rows),
+            lengths: lengths(&starts),
+            sessions,
         }
     };
     Ok(Model { span_s: span_ns as f64 / 1e9, clients: groups.iter().map(client).collect() })
@@ -137,6 +142,8 @@ pub fn generate(model: &Model, ask: &Generate, seed: Seed) -> Result<Trace, Erro
         let name = client.name.as_deref().map(|n| names.intern(n));
         let mut arrivals = seed.numbered("fit.arrivals", i as u64);
         let mut lengths = seed.numbered("fit.lengths", i as u64);
+        let mut talk = seed.numbered("fit.sessions", i as u64);
+        let end = (duration * 1e9) as i64;
         let copulas = client.lengths.iter().map(|l| Copula::new(l.spearman)).collect::<Result<Vec<_>, _>>()?;
         for at in client.arrivals.draw(model.span_s, duration, ask.rate_scale, &mut arrivals) {
             let of_trace = (at as f64 / 1e9) % model.span_s;
@@ -145,7 +152,13 @@ pub fn generate(model: &Model, ask: &Generate, seed: Seed) -> Result<Trace, Erro
             let (u, v) = copula.pair(&mut lengths);
             let value = |pdf: &Option<Pdf>, u: f64| pdf.as_ref().map(|p| p.at(u) as u32);
             let (input, output) = (value(&law.input, u), value(&law.output, v));
-            rows.push(Row { at: Some(at), client: name, input, output, ..Row::default() });
+            let mut row = Row { at: Some(at), client: name, input, output, ..Row::default() };
+            if let Some(sessions) = &client.sessions {
+                let label = format!("session-{i}-{}", rows.len());
+                let later = sessions.draw(&mut row, end, &mut names, &label, &mut talk);
+                rows.extend(later);
+            }
+            rows.push(row);
         }
     }
     Ok(Trace::of_rows(rows, names, None))

@@ -53,7 +53,7 @@ fn pieces(pool: &Pool, client: &Client, ask: &Compose, totals: &[f64]) -> Vec<Pi
             None => Gaps::Gamma(1.0),
         };
         let start = f64::from(from - ask.from_s);
-        out.push(Piece { start, end: f64::from(to - ask.from_s), rate: scale * window.active_rate(), gaps });
+        out.push(Piece::even(start, f64::from(to - ask.from_s), scale * window.active_rate(), gaps));
     }
     out
 }
@@ -76,7 +76,7 @@ pub fn analytic(pool: &Pool, ask: &Compose) -> Analytic {
         out.active_clients += 1;
         out.windows += pieces.len() as u64;
         for piece in pieces.iter().filter(|p| p.rate > 0.0) {
-            let n = piece.rate * (piece.end - piece.start);
+            let n = piece.expected();
             out.requests += n;
             for (field, pdf) in client.lengths.at(ask.from_s + piece.start as u32).into_iter().flatten() {
                 *out.means.entry(field.clone()).or_default() += n * pdf.mean();

@@ -1,10 +1,10 @@
 //! Fit, generate, describe: what comes out is like what went in.
 
 use tailbound_clock::Seed;
-use tailbound_trace::describe::burstiness;
-use tailbound_trace::generate::{Generate, Model, fit, generate};
+use tailbound_trace::describe::{burstiness, describe_rows};
+use tailbound_trace::generate::{Extent, Generate, Model, Sessions, Shape, Synthetic, fit, generate, synthesize};
 use tailbound_trace::servegen::{Compose, Pool, compose};
-use tailbound_trace::{Options, Trace, open};
+use tailbound_trace::{Clock, Options, Trace, open};
 
 /// Gap CV, and dispersion at 1, 10 and 60 s.
 fn of(trace: &Trace) -> [f64; 4] {
@@ -71,4 +71,65 @@ fn a_model_survives_its_file() {
     let (a, b) = (generate(&model, &ask, Seed(1)).unwrap(), generate(&read, &ask, Seed(1)).unwrap());
     assert_eq!(a.times(), b.times());
     assert!(a.span_ns() < 120_000_000_000);
+}
+
+#[test]
+fn conversations_are_learned_with_their_turns_waits_and_growth() {
+    let spec = Synthetic {
+        arrivals: "gamma:0.5/s,cv=2".parse().unwrap(),
+        extent: Extent::Seconds(7200.0),
+        input: "200..400".parse().unwrap(),
+        output: "50..150".parse().unwrap(),
+        rank_correlation: 0.0,
+        prefixes: None,
+        shape: Shape::Sessions(Sessions {
+            turns: "1..7".parse().unwrap(),
+            think_s: "exponential:mean=20".parse().unwrap(),
+        }),
+        media: Vec::new(),
+        reason_ratio: None,
+        block_tokens: None,
+        token_s: 0.02,
+    };
+    let trace = synthesize(&spec, Seed(1)).unwrap();
+    let model = fit(&trace).unwrap();
+    let sessions = model.clients[0].sessions.as_ref().unwrap();
+    assert_eq!((sessions.share, sessions.fresh), (1.0, 0.0));
+    let drawn = generate(&model, &Generate::default(), Seed(2)).unwrap();
+    let figures = |t: &Trace| {
+        let d = describe_rows(&t.rows, &t.names, None, Clock::Offset);
+        let s = d.sessions.unwrap();
+        let think = s.think_time_s.unwrap();
+        let input = d.input_length.unwrap();
+        [
+            s.count as f64,
+            d.rows as f64,
+            s.turns.unwrap().mean,
+            think.p50,
+            think.p90,
+            s.turn_gap_s.unwrap().p50,
+            input.mean,
+            input.p90,
+        ]
+    };
+    let (want, got) = (figures(&trace), figures(&drawn));
+    for (w, g) in want.iter().zip(got) {
+        assert!((g / w - 1.0).abs() < 0.1, "{want:?} {got:?}");
+    }
+    // Cut where the trace is cut, and never shorter than what was said.
+    assert!(drawn.times().iter().all(|at| *at < trace.span_ns()));
+    let read: Model = serde_json::from_str(&serde_json::to_string(&model).unwrap()).unwrap();
+    assert_eq!(generate(&read, &Generate::default(), Seed(2)).unwrap().rows.len(), drawn.rows.len());
+}
+
+#[test]
+fn a_real_trace_with_sessions_keeps_its_lone_requests() {
+    let Some(root) = crate::data() else { return };
+    let reader = open(root.join("burstgpt/BurstGPT_3.first90.csv"), &Options::default()).unwrap();
+    let trace = Trace::collect(reader).unwrap();
+    let model = fit(&trace).unwrap();
+    let Some(sessions) = &model.clients[0].sessions else { panic!("it has sessions of several turns") };
+    assert!(sessions.share > 0.0 && sessions.share < 1.0 && sessions.think_s.is_some());
+    let drawn = generate(&model, &Generate::default(), Seed(1)).unwrap();
+    assert!(drawn.rows.iter().any(|r| r.session.is_none()) && drawn.rows.iter().any(|r| r.session.is_some()));
 }

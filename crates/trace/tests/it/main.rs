@@ -6,7 +6,9 @@ mod cycles;
 mod expected;
 mod fit;
 mod messy;
+mod readers;
 mod servegen;
+mod synthetic;
 mod trips;
 
 use std::path::PathBuf;
