@@ -6,6 +6,7 @@
 
 pub mod explain;
 pub mod json;
+pub mod page;
 mod run;
 pub mod text;
 

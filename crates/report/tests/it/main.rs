@@ -3,4 +3,5 @@
 mod explain;
 mod json;
 mod make;
+mod page;
 mod text;

@@ -1,10 +1,12 @@
 //! `tailbound workload describe FILE`.
 
-use super::{SourceArgs, account, unreadable};
+use super::{SourceArgs, account, page, place, unreadable};
 use crate::bench::serve::args::Format;
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use clap::Args;
+use std::io::Write;
+use std::path::PathBuf;
 use tailbound_trace::{Description, describe, describe::explain};
 
 /// What a trace is like.
@@ -18,11 +20,23 @@ pub struct DescribeArgs {
     /// Say how every figure is defined, too
     #[arg(long)]
     explain: bool,
+    /// Write a page with plots, too: one file that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// Reads, describes and prints. The account of the rows is part of the text; beside JSON it goes to stderr too.
 pub fn run(args: &DescribeArgs) -> Outcome<()> {
     let description = describe(&mut args.source.open()?).map_err(unreadable)?;
+    if let Some(path) = &args.html {
+        place::write(path, |sink| {
+            sink.write_all(page::page(&description).as_bytes())
+                .map_err(|e| Failure::new(format!("failed to write {}: {e}", path.display())))
+        })?;
+        if path.as_os_str() == "-" {
+            return Ok(());
+        }
+    }
     match args.format {
         Format::Text => output::print(&text(&description, args.explain)),
         Format::Json => {

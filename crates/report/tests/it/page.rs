@@ -1,0 +1,122 @@
+//! Pages: whatever goes in, what comes out is one well-formed file that loads nothing.
+
+use proptest::prelude::*;
+use tailbound_report::page::{Axis, Block, Card, Column, Mark, Page, Plot, Scale, Section, Series, Table, Ticks};
+
+fn plot(points: Vec<(f64, f64)>, x: Axis, y: Axis, mark: Mark) -> Plot {
+    let series = vec![
+        Series { name: "a".into(), mark, points: points.clone() },
+        Series { name: "b".into(), mark: Mark::Line, points },
+    ];
+    Plot { title: "t".into(), finding: "f".into(), x, y, series }
+}
+
+fn page(text: &str, plots: Vec<Plot>) -> Page {
+    let table = Table {
+        caption: text.into(),
+        columns: vec![Column::Text(text.into()), Column::Figure("n".into())],
+        rows: vec![vec![text.into(), text.into()]],
+    };
+    let blocks = plots.into_iter().map(Block::Plot).chain([
+        Block::Table(table),
+        Block::Note(text.into()),
+        Block::Beware(text.into()),
+    ]);
+    Page {
+        title: text.into(),
+        kind: text.into(),
+        lead: text.into(),
+        cards: vec![Card { label: text.into(), value: text.into(), detail: text.into() }],
+        sections: vec![Section { id: "one".into(), heading: text.into(), blocks: blocks.collect() }],
+        absent: vec![text.into()],
+        footer: text.into(),
+    }
+}
+
+/// Names of the elements opened and closed, in order; fails where they do not nest.
+fn nests(html: &str) -> Result<usize, String> {
+    const EMPTY: [&str; 9] = ["meta", "link", "line", "rect", "circle", "path", "br", "!doctype", "input"];
+    let (mut open, mut seen, mut rest) = (Vec::new(), 0, html);
+    while let Some(at) = rest.find('<') {
+        let end = at + rest[at..].find('>').ok_or("an element without an end")?;
+        let tag = &rest[at + 1..end];
+        let name = tag.trim_start_matches('/').split([' ', '\n']).next().unwrap_or_default().to_owned();
+        seen += 1;
+        if let Some(closed) = tag.strip_prefix('/') {
+            if open.pop().as_deref() != Some(closed) {
+                return Err(format!("</{closed}> closes something else"));
+            }
+        } else if !EMPTY.contains(&name.as_str()) {
+            open.push(name.clone());
+        }
+        rest = &rest[end + 1..];
+        if matches!(name.as_str(), "style" | "script") && !tag.starts_with('/') {
+            rest = &rest[rest.find(&format!("</{name}")).ok_or("no end of style or script")?..];
+        }
+    }
+    if open.is_empty() { Ok(seen) } else { Err(format!("{open:?} are never closed")) }
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let attack = "</script><img src=x onerror=alert(1)>\" onload='x' \u{202e}&amp;\u{0}";
+    let plain = page("plain", Vec::new()).html();
+    let html = page(attack, Vec::new()).html();
+    assert_eq!(nests(&html), nests(&plain), "not one element more");
+    assert!(!html.contains('\u{202e}') && !html.contains('\0') && !html.contains("<img"));
+    assert!(
+        html.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&quot; onload=&#39;x&#39; \u{fffd}&amp;amp;")
+    );
+}
+
+#[test]
+fn a_page_may_load_nothing_and_runs_only_its_own_script() {
+    let html = page("x", Vec::new()).html();
+    assert!(html.contains("default-src 'none'") && !html.contains("unsafe-inline"));
+    for outside in ["http:", "https:", "//", "url(", "@import", "style=\""] {
+        let body = html.replace("// The", "");
+        assert!(!body.contains(outside), "{outside}");
+    }
+    assert_eq!(html.matches("<script>").count(), 1);
+}
+
+#[test]
+fn every_kind_of_mark_is_drawn_twice_and_stands_in_a_table() {
+    for mark in [Mark::Line, Mark::Step, Mark::Bars(1.0), Mark::Dots, Mark::Level] {
+        let html =
+            page("x", vec![plot(vec![(0.0, 1.0), (1.0, 3.0)], Axis::linear("x"), Axis::linear("y"), mark)]).html();
+        nests(&html).unwrap();
+        assert_eq!(html.matches("role=\"img\"").count(), 2, "{mark:?}");
+        assert_eq!(html.matches("<tr data-f=").count(), 4, "{mark:?}");
+    }
+}
+
+fn axis() -> impl Strategy<Value = Axis> {
+    prop_oneof![
+        Just(Axis::linear("l")),
+        Just(Axis::log("log")),
+        Just(Axis::nines("nines")),
+        (0.0..1e9f64).prop_map(|s| Axis::seconds("time", (0.0, s))),
+        Just(Axis { scale: Scale::Linear, ticks: Ticks::Named(vec![(1.0, "one".into())]), ..Axis::linear("named") }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn whatever_is_plotted_stays_inside_and_is_a_number(
+        points in prop::collection::vec((prop::num::f64::ANY, prop::num::f64::ANY), 0..20), x in axis(), y in axis(),
+    ) {
+        let html = page("x", vec![plot(points, x, y, Mark::Step)]).html();
+        prop_assert!(nests(&html).is_ok());
+        for bad in ["NaN", "inf", "Infinity"] {
+            prop_assert!(!html.contains(&format!("\"{bad}")) && !html.contains(&format!(" {bad}")), "{}", bad);
+        }
+    }
+
+    #[test]
+    fn any_text_nests(text in "\\PC{0,30}") {
+        prop_assert!(nests(&page(&text, Vec::new()).html()).is_ok());
+    }
+}

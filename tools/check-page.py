@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Opens the pages Tailbound writes in a real browser, and checks what a reader would see.
+
+    tools/check-page.py BINARY [SCREENSHOTS]
+
+Needs a Chromium (`chromium`, or what CHROMIUM names). For each page, in 1440, 768 and 390 px, light and dark: nothing on the
+console, no request to any network, every plot drawn inside its frame, nothing wider than the screen, and hostile names shown as
+text. With a folder for SCREENSHOTS, pictures are kept there.
+"""
+import base64, json, os, pathlib, re, shutil, subprocess, sys, tempfile
+
+WIDTHS = [1440, 768, 390]
+HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\"'"
+
+# Looks at the page through a frame of each width; what it finds becomes this document's text.
+WRAPPER = """<!doctype html><meta charset=utf-8><title>check</title><body><script>
+const found = [], wait = (ms) => new Promise((done) => setTimeout(done, ms));
+addEventListener("load", async () => {
+  for (const width of %(widths)s) for (const theme of ["light", "dark"]) {
+    const frame = document.createElement("iframe");
+    frame.style.cssText = "border:0;height:900px;width:" + width + "px";
+    frame.src = %(page)s + "#theme=" + theme;
+    document.body.append(frame);
+    await new Promise((done) => frame.addEventListener("load", done));
+    await wait(50);
+    const doc = frame.contentDocument, root = doc.documentElement, seen = { width, theme };
+    seen.overflow = root.scrollWidth - width;
+    seen.theme_set = root.dataset.theme;
+    seen.ground = frame.contentWindow.getComputedStyle(doc.body).backgroundColor;
+    seen.title = doc.querySelector("h1").textContent;
+    seen.images = doc.querySelectorAll("img,object,iframe,embed").length;
+    seen.scripts = doc.querySelectorAll("script").length;
+    seen.text = doc.body.textContent.includes(%(hostile)s);
+    seen.plots = [...doc.querySelectorAll("figure.plot")].map((figure) => {
+      const svg = [...figure.querySelectorAll("svg[role=img]")].filter((s) => s.getBoundingClientRect().height > 0);
+      const box = svg.length ? svg[0].getBoundingClientRect() : { left: 0, right: 0, width: 0 };
+      const marks = svg.length ? [...svg[0].querySelectorAll("g path, g rect, g circle")] : [];
+      const inside = (m) => { const b = m.getBoundingClientRect(); return b.left >= box.left - 1 && b.right <= box.right + 1; };
+      const drawn = marks.filter((m) => { const b = m.getBoundingClientRect(); return b.width + b.height > 0; });
+      const letters = svg.length ? [...svg[0].querySelectorAll("text")].map((t) => t.getBoundingClientRect()) : [];
+      return { title: figure.querySelector("h3").textContent, shown: svg.length, drawn: drawn.length,
+        inside: marks.every(inside), width: box.width, label: !!(svg[0] && svg[0].getAttribute("aria-label")),
+        letters: Math.min(...letters.map((b) => b.height)), cut: letters.filter((b) => b.left < box.left - 1 || b.right > box.right + 1).length,
+        rows: figure.querySelectorAll("tbody tr").length };
+    });
+    const svg = doc.querySelector("figure.plot svg[role=img]");
+    if (svg) {
+      for (const key of ["ArrowRight", "ArrowRight"]) svg.dispatchEvent(new frame.contentWindow.KeyboardEvent("keydown", { key }));
+      seen.reading = doc.querySelector(".reading").textContent;
+    }
+    found.push(seen);
+    frame.remove();
+  }
+  const out = document.createElement("pre");
+  out.id = "found";
+  out.textContent = btoa(unescape(encodeURIComponent(JSON.stringify(found))));
+  document.body.append(out);
+});
+</script>"""
+
+
+def main():
+    binary = os.path.abspath(sys.argv[1])
+    pictures = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
+    browser = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not browser:
+        sys.exit("failed to check pages: no chromium found; install it, or name one in CHROMIUM")
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        blank = folder / "blank.html"
+        blank.write_text("<!doctype html><title>blank</title>")
+        own = asked(look(browser, folder, blank)[1])
+        for name, (hostile, page) in pages(binary, folder).items():
+            wrong += [f"{name}: {what}" for what in check(browser, folder, page, hostile, own)]
+            if pictures:
+                pictures.mkdir(parents=True, exist_ok=True)
+                for width in WIDTHS:
+                    for theme in ["light", "dark"]:
+                        shot(browser, folder, page, theme, width, pictures / f"{name}-{theme}-{width}.png")
+    for what in wrong:
+        print("failed:", what)
+    if wrong:
+        sys.exit(1)
+    print("pages: all as they should be")
+
+
+def pages(binary, folder):
+    """Pages of small traces made here: a plain one, one with conversations and blocks, one whose names are an attack."""
+    def run(*args):
+        subprocess.run([binary, *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    out = {}
+    wall = folder / "wall.csv"
+    at = lambda i: f"2023-11-{13 + i // 96:02}T{i // 4 % 24:02}:{i % 4 * 15:02}:{i % 60:02}.{i % 10}"
+    wall.write_text("TIMESTAMP,ContextTokens,GeneratedTokens\n" + "".join(
+        f"{at(i)},{100 + i * 37 % 4000},{1 + i * 13 % 500}\n" for i in range(960)))
+    chat = folder / "chat.jsonl"
+    run("workload", "generate", "--arrivals", "gamma:2/s,cv=3", "--num-prompts", "2000", "--turns", "1..6", "--prefix-groups", "4",
+        "--block-tokens", "16", "--output", str(chat))
+    # Quoted as CSV wants it.
+    attack = folder / "attack.csv"
+    cell = '"' + HOSTILE.replace('"', '""') + '"'
+    attack.write_text("t,n,m,c\n" + "".join(f"{i * i % 977 / 10},{i},{cell},{cell}\n" for i in range(1, 300)))
+    for name, file, more in [("wall", wall, []), ("chat", chat, []),
+                             ("attack", attack, ["--columns", "time=t,input=n,model=m,client=c"])]:
+        page = folder / f"{name}.html"
+        run("workload", "describe", str(file), *more, "--html", str(page))
+        out[name] = (name == "attack", page)
+    return out
+
+
+def flags(folder):
+    return ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync", "--disable-default-apps", f"--user-data-dir={folder}/profile"]
+
+
+def look(browser, folder, page):
+    """The page as the browser has it after a while, and the log of what the browser did on the network."""
+    net = folder / "net.json"
+    net.unlink(missing_ok=True)
+    ran = subprocess.run(
+        [browser, *flags(folder), "--allow-file-access-from-files", "--enable-logging=stderr", "--v=0", f"--log-net-log={net}",
+         "--window-size=1500,1000", "--virtual-time-budget=20000", "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, timeout=120)
+    return ran, net.read_text(errors="replace")
+
+
+def asked(log):
+    """Addresses asked for, without their queries. A browser asks some of its own; those of a blank page are these."""
+    return set(re.findall(r'"url":"((?:https?|wss?|ftp):[^"?]*)', log))
+
+
+def check(browser, folder, page, hostile, own):
+    wrapper = folder / "wrapper.html"
+    names = {"widths": json.dumps(WIDTHS), "page": json.dumps(page.as_uri()), "hostile": json.dumps(HOSTILE).replace("</", "<\\/")}
+    wrapper.write_text(WRAPPER % names)
+    ran, log = look(browser, folder, wrapper)
+    wrong = [f"on the console: {line}" for line in ran.stderr.splitlines() if "CONSOLE" in line]
+    wrong += [f"asked the network for {url}" for url in sorted(asked(log) - own)]
+    found = re.search(r'<pre id="found">([^<]*)</pre>', ran.stdout)
+    if not found:
+        return [*wrong, "the page did not load: " + ran.stderr[-300:]]
+    for seen in json.loads(base64.b64decode(found.group(1))):
+        where = f"{seen['width']} px, {seen['theme']}"
+        expect = [
+            (seen["overflow"] <= 0, f"{seen['overflow']} px wider than the screen"),
+            (seen["theme_set"] == seen["theme"], "the colours of the address are not taken"),
+            (seen["images"] == 0 and seen["scripts"] == 1, "elements that are not the page's"),
+            (seen["text"] or not hostile, "the hostile name is not shown as text"),
+            (len(seen["plots"]) > 0, "no plots"),
+            (bool(seen.get("reading")), "the arrow keys read nothing"),
+        ]
+        for plot in seen["plots"]:
+            title = plot["title"]
+            expect += [
+                (plot["shown"] == 1, f"{title}: {plot['shown']} drawings are shown, not one"),
+                (plot["drawn"] > 0, f"{title}: nothing is drawn"),
+                (plot["inside"], f"{title}: drawn beyond its edges"),
+                (plot["cut"] == 0, f"{title}: {plot['cut']} labels are cut"),
+                (plot["letters"] >= 10, f"{title}: letters of {plot['letters']:.1f} px"),
+                (plot["label"] and plot["rows"] > 0, f"{title}: neither words nor a table behind it"),
+            ]
+        wrong += [f"{where}: {what}" for ok, what in expect if not ok]
+    return wrong
+
+
+def shot(browser, folder, page, theme, width, file):
+    # Chromium's window is never narrower than 500 px: a phone is a frame.
+    wrapper = folder / "shot.html"
+    wrapper.write_text(f'<body style="margin:0"><iframe style="border:0;width:{width}px;height:6000px" src="{page.as_uri()}#theme={theme}">')
+    subprocess.run([browser, *flags(folder), f"--screenshot={file}", f"--window-size={max(width, 500)},6000", "--hide-scrollbars",
+                    "--virtual-time-budget=3000", wrapper.as_uri()], capture_output=True, timeout=120)
+
+
+if __name__ == "__main__":
+    main()
