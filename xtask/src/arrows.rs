@@ -5,6 +5,7 @@ pub const ALLOWED: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("kv", &[]),
     ("wire", &[]),
+    ("parquet", &[]),
     ("token", &[]),
     ("record", &["clock"]),
     ("os", &["clock"]),

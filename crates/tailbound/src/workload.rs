@@ -4,13 +4,18 @@ pub mod convert;
 mod describe;
 mod fit;
 mod generate;
+mod page;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod place;
 
 use crate::failure::{Failure, Outcome};
 use clap::{Args, Subcommand, ValueEnum};
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use tailbound_trace::{Accounting, Columns, Error, Failures, Format, Options, Output, Reader, Refusal, open};
+use tailbound_trace::{
+    Accounting, Columns, Error, Failures, Format, Options, Output, Reader, Refusal, Trace, open, write,
+};
 
 /// What to do with a trace.
 #[derive(Args, Debug)]
@@ -26,7 +31,7 @@ enum WorkloadCommand {
     /// Learn a model of a trace's clients: when they send, and what
     Fit(fit::FitArgs),
     /// Draw a workload from a model
-    Generate(generate::GenerateArgs),
+    Generate(Box<generate::GenerateArgs>),
     /// Write a trace in another format; faster, shorter or thinner if asked
     Convert(convert::ConvertArgs),
 }
@@ -50,16 +55,23 @@ struct SourceArgs {
     lossy: bool,
 }
 
-/// The formats written, all JSON lines.
+/// The formats written; JSON lines but for Parquet.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 enum OutputFormat {
     /// Our own rows: everything a trace tells
     Canonical,
-    /// Mooncake with sessions, as AIPerf and GuideLLM read it
+    /// Mooncake with sessions, prompts and tools
     Mooncake,
+    /// AIPerf's mooncake_trace: Mooncake, with a row's prompt or its length, not both
+    Aiperf,
+    /// GuideLLM's mooncake or trace_synthetic: times in seconds, lengths, block ids, durations
+    Guidellm,
     /// vLLM's timed trace: times, lengths and block ids
     #[value(name = "timed_trace", alias = "timed-trace")]
     TimedTrace,
+    /// Our own rows as a Parquet file
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 /// Runs the command.
@@ -82,18 +94,31 @@ impl SourceArgs {
             lossy: self.lossy,
             ..Options::default()
         };
-        open(&self.file, &options).map_err(unreadable)
+        open_trace(&self.file, &options)
     }
 }
 
-impl OutputFormat {
-    fn output(self) -> Output {
-        match self {
-            OutputFormat::Canonical => Output::Canonical,
-            OutputFormat::Mooncake => Output::Mooncake,
-            OutputFormat::TimedTrace => Output::TimedTrace,
-        }
+/// Opens a trace of any kind, Parquet files too.
+pub fn open_trace(path: &Path, options: &Options) -> Outcome<Reader> {
+    #[cfg(feature = "parquet")]
+    if let Some(rows) = parquet::open(path)? {
+        return tailbound_trace::read(&path.display().to_string(), rows, options).map_err(unreadable);
     }
+    open(path, options).map_err(unreadable)
+}
+
+/// Writes every row of a trace to `path`, whole or not at all.
+fn write_trace(trace: &Trace, format: OutputFormat, path: &Path) -> Outcome<()> {
+    let output = match format {
+        OutputFormat::Canonical => Output::Canonical,
+        OutputFormat::Mooncake => Output::Mooncake,
+        OutputFormat::Aiperf => Output::AiPerf,
+        OutputFormat::Guidellm => Output::GuideLlm,
+        OutputFormat::TimedTrace => Output::TimedTrace,
+        #[cfg(feature = "parquet")]
+        OutputFormat::Parquet => return place::write(path, |sink| parquet::write_rows(trace, path, sink)),
+    };
+    place::write(path, |sink| write(trace, output, sink).map_err(unwritable(path)))
 }
 
 /// A trace that can't be read, with what to do about it.

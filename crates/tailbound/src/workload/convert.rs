@@ -1,13 +1,13 @@
 //! `tailbound workload convert FILE --output FILE`: another format, and transforms on the way.
 
-use super::{OutputFormat, SourceArgs, account, place, unreadable, unwritable};
+use super::{OutputFormat, SourceArgs, account, place, unreadable, write_trace};
 use crate::failure::{Failure, Outcome};
 use crate::units;
 use clap::Args;
 use std::path::PathBuf;
 use tailbound_clock::Seed;
+use tailbound_trace::Trace;
 use tailbound_trace::transform::Unit;
-use tailbound_trace::{Trace, write};
 
 /// Write a trace in another format. Window first, then sample, then speed.
 #[derive(Args, Debug)]
@@ -65,9 +65,7 @@ pub fn run(args: &ConvertArgs) -> Outcome<()> {
     if trace.rows.is_empty() {
         return Err(Failure::new("no rows are left to write").hint("widen --window or --sample-sessions"));
     }
-    place::write(&args.output, |sink| {
-        write(&trace, args.output_format.output(), sink).map_err(unwritable(&args.output))
-    })?;
+    write_trace(&trace, args.output_format, &args.output)?;
     eprintln!("written: {} rows to {}", trace.rows.len(), place::name(&args.output));
     Ok(())
 }

@@ -1,24 +1,43 @@
-//! `tailbound workload generate --model MODEL.json --output FILE`.
+//! `tailbound workload generate --output FILE`: from a model, from a ServeGen pool, or from laws.
 
-use super::{OutputFormat, account, place, unwritable};
+mod laws;
+
+use super::{OutputFormat, account, place, write_trace};
 use crate::failure::{Failure, Outcome};
 use crate::units;
 use clap::Args;
-use std::path::PathBuf;
+use laws::LawArgs;
+use std::path::{Path, PathBuf};
 use tailbound_clock::{Dur, Seed};
-use tailbound_trace::generate::{ClientModel, Generate, Model, generate};
-use tailbound_trace::write;
+use tailbound_trace::Trace;
+use tailbound_trace::generate::{ClientModel, Extent, Generate, Model, generate, synthesize};
+use tailbound_trace::servegen::{Compose, Pool, compose};
 
-/// Draw a workload from a model.
+/// Draw a workload: from a model, from a ServeGen pool, or from laws.
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub struct GenerateArgs {
     /// What `tailbound workload fit` wrote
-    #[arg(long, value_name = "MODEL.json")]
-    model: PathBuf,
+    #[arg(long, value_name = "MODEL.json", group = "what")]
+    model: Option<PathBuf>,
+    /// A ServeGen pool: its folder of chunk-N-trace.csv and chunk-N-dataset.json
+    #[arg(long, value_name = "FOLDER", group = "what")]
+    servegen: Option<PathBuf>,
+    /// The part of the pool's time: 14h..14h20min
+    #[arg(long, value_name = "FROM..TO", value_parser = super::convert::window, requires = "servegen")]
+    window: Option<super::convert::Window>,
+    /// Requests per second of the whole pool, in every window of its time, instead of the pool's own
+    #[arg(long, value_name = "RATE", value_parser = units::rate, requires = "servegen")]
+    pool_rate: Option<f64>,
+    /// Spearman's correlation of input and output tokens within a client of the pool
+    #[arg(long, value_name = "R", default_value = "0", allow_negative_numbers = true, requires = "servegen")]
+    client_correlation: f64,
+    #[command(flatten)]
+    laws: LawArgs,
     /// The same seed draws the same workload, on every machine
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
-    /// How long it lasts; by default as long as the trace the model was learned from
+    /// How long it lasts; for a model, by default as long as the trace it was learned from
     #[arg(long, value_name = "TIME", value_parser = units::duration)]
     duration: Option<Dur>,
     /// Factor on every rate
@@ -32,32 +51,35 @@ pub struct GenerateArgs {
     output_format: OutputFormat,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  tailbound workload generate --model code.json --duration 10min --output code.jsonl
+  tailbound workload generate --servegen data/reason/deepseek-r1 --window 14h..14h20min --pool-rate 10/s --output r1.jsonl
+  tailbound workload generate --arrivals gamma:5/s,cv=3 --num-prompts 1000 --input-tokens lognormal:mean=900,cv=1.2 \\
+      --turns 1..8 --block-tokens 16 --output chat.jsonl";
+
 /// They are drawn in memory before they are written.
 const MOST_ROWS: f64 = 1e8;
 
-/// Reads the model, draws, writes.
+/// Draws, and writes.
 pub fn run(args: &GenerateArgs) -> Outcome<()> {
     if args.duration == Some(Dur::ZERO) {
         return Err(Failure::usage("--duration must be above zero"));
     }
-    let model = model(args)?;
-    let ask = Generate { duration_s: args.duration.map(|d| d.ns() as f64 / 1e9), rate_scale: args.rate_scale };
-    let during = format!("drawing from {}", args.model.display());
-    let rows = expected(&model, &ask);
-    if rows > MOST_ROWS {
-        let hint = "shorten --duration or lower --rate-scale";
-        return Err(Failure::new(format!("it would be about {rows:.1e} requests, more than {MOST_ROWS:.0e}"))
-            .during(during)
-            .hint(hint));
-    }
-    let trace = generate(&model, &ask, Seed(args.seed)).map_err(|e| Failure::new(e).during(&during))?;
+    let trace = match (&args.model, &args.servegen) {
+        (Some(path), _) => from_model(args, path)?,
+        (_, Some(folder)) => from_pool(args, folder)?,
+        (None, None) if args.laws.are_given() => from_laws(args)?,
+        (None, None) => {
+            let what = "nothing says what to draw";
+            return Err(Failure::usage(what).hint("give --model, --servegen or --arrivals (--rate-series, --stages)"));
+        }
+    };
     if trace.rows.is_empty() {
         let hint = "a longer --duration or a larger --rate-scale gives more; another --seed may";
-        return Err(Failure::new("the draw gave no requests").during(during).hint(hint));
+        return Err(Failure::new("the draw gave no requests").hint(hint));
     }
-    place::write(&args.output, |sink| {
-        write(&trace, args.output_format.output(), sink).map_err(unwritable(&args.output))
-    })?;
+    write_trace(&trace, args.output_format, &args.output)?;
     eprint!("{}", account(&trace.accounting));
     eprintln!(
         "written: {} rows over {} s, to {}",
@@ -68,13 +90,68 @@ pub fn run(args: &GenerateArgs) -> Outcome<()> {
     Ok(())
 }
 
-fn model(args: &GenerateArgs) -> Outcome<Model> {
-    let name = args.model.display();
+fn from_model(args: &GenerateArgs, path: &Path) -> Outcome<Trace> {
+    let model = model(path)?;
+    let ask = Generate { duration_s: args.duration.map(Dur::secs), rate_scale: args.rate_scale };
+    let during = format!("drawing from {}", path.display());
+    not_too_many(expected(&model, &ask)).map_err(|e| e.during(&during))?;
+    generate(&model, &ask, Seed(args.seed)).map_err(|e| Failure::new(e).during(&during))
+}
+
+fn from_pool(args: &GenerateArgs, folder: &Path) -> Outcome<Trace> {
+    let pool = Pool::open(folder).map_err(super::unreadable)?;
+    let windows = pool.clients.first().map_or(&[][..], |c| &c.windows);
+    let first = windows.first().map_or(0, |w| w.t);
+    let last = windows.last().map_or(0, |w| w.t + pool.window_s);
+    let (mut from_s, mut to_s) = (first, last);
+    if let Some(window) = args.window {
+        let second = |ns: i64| u32::try_from(ns / 1_000_000_000).unwrap_or(u32::MAX);
+        (from_s, to_s) = (second(window.from).max(first), second(window.to).min(last));
+    }
+    if let Some(duration) = args.duration {
+        to_s = to_s.min(from_s.saturating_add(duration.secs() as u32));
+    }
+    let during = format!("composing from {}", folder.display());
+    if from_s >= to_s {
+        let hint = format!("the pool's time goes from {first} s to {last} s");
+        return Err(Failure::new("nothing lies in that window").during(during).hint(hint));
+    }
+    let own = if args.pool_rate.is_none() { args.rate_scale } else { 1.0 };
+    let rate = args.pool_rate.map(|rate| rate * args.rate_scale);
+    if let Some(rate) = rate.filter(|rate| !(*rate > 0.0 && rate.is_finite())) {
+        return Err(Failure::usage(format!("--pool-rate must be above zero, but is {rate}")));
+    }
+    if own != 1.0 {
+        return Err(Failure::usage("--rate-scale needs --pool-rate with a pool"));
+    }
+    let ask = Compose { from_s, to_s, rate, rank_correlation: args.client_correlation };
+    not_too_many(tailbound_trace::servegen::analytic(&pool, &ask).requests).map_err(|e| e.during(&during))?;
+    compose(&pool, &ask, Seed(args.seed)).map_err(|e| Failure::new(e).during(&during))
+}
+
+fn from_laws(args: &GenerateArgs) -> Outcome<Trace> {
+    let spec = args.laws.spec(args.duration, args.rate_scale)?;
+    if let Extent::Seconds(seconds) = spec.extent {
+        not_too_many(spec.arrivals.mean_rate(seconds) * seconds)?;
+    }
+    synthesize(&spec, Seed(args.seed)).map_err(|e| Failure::new(e).during("drawing from laws"))
+}
+
+fn not_too_many(rows: f64) -> Outcome<()> {
+    if rows <= MOST_ROWS {
+        return Ok(());
+    }
+    Err(Failure::new(format!("it would be about {rows:.1e} requests, more than {MOST_ROWS:.0e}"))
+        .hint("shorten --duration or lower the rate"))
+}
+
+fn model(path: &Path) -> Outcome<Model> {
+    let name = path.display();
     let unreadable = |what: String| {
         Failure::new(format!("failed to read {name}: {what}"))
             .hint("`tailbound workload fit TRACE --output FILE` makes a model")
     };
-    let text = std::fs::read(&args.model).map_err(|e| unreadable(e.to_string()))?;
+    let text = std::fs::read(path).map_err(|e| unreadable(e.to_string()))?;
     let model: Model = serde_json::from_slice(&text).map_err(|e| unreadable(format!("not a model: {e}")))?;
     if !(model.span_s > 0.0 && model.span_s < 1e9) {
         return Err(unreadable(format!("span_s is {}, and must be above zero", model.span_s)));

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// What a file is written through.
-pub type Sink<'a> = BufWriter<Box<dyn Write + 'a>>;
+pub type Sink<'a> = BufWriter<Box<dyn Write + Send + 'a>>;
 
 /// Has `fill` write `path`: under another name first, which becomes `path` once all of it is on the disk. `-` is standard output;
 /// devices and pipes, which can't be replaced, are written straight through.
@@ -44,7 +44,11 @@ pub fn name(path: &Path) -> String {
     if path == Path::new("-") { "stdout".to_owned() } else { path.display().to_string() }
 }
 
-fn through<'a>(to: Box<dyn Write + 'a>, path: &Path, fill: impl FnOnce(&mut Sink) -> Outcome<()>) -> Outcome<()> {
+fn through<'a>(
+    to: Box<dyn Write + Send + 'a>,
+    path: &Path,
+    fill: impl FnOnce(&mut Sink) -> Outcome<()>,
+) -> Outcome<()> {
     let mut sink = BufWriter::new(to);
     fill(&mut sink)?;
     sink.flush().map_err(|e| Failure::new(format!("failed to write {}: {e}", path.display())))

@@ -188,3 +188,107 @@ fn wrong_usage_names_the_flag_and_a_map_of_columns_reads_any_table() {
     assert_eq!((&json["rows"], &json["arrivals"]["span_s"]), (&Value::from(2), &Value::from(1.0)));
     assert_eq!(json["accounting"]["dropped"]["not_a_number"]["first_row"], Value::from(2));
 }
+
+#[test]
+fn workloads_are_drawn_from_laws_files_and_pools() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (to, lengths, stages) = (path("out.jsonl"), path("lengths"), path("stages.csv"));
+    fs::write(&lengths, "tokens\n100\n100\n700\n").unwrap();
+    fs::write(&stages, "seconds,rate\n60,10\n60,10\n").unwrap();
+    let draw = |flags: &[&str]| {
+        workload(&[&["generate", "--output", &to, "--seed", "3"], flags].concat()).exits(0);
+        trace(&to)
+    };
+    let input = format!("file:{lengths}");
+    let drawn = draw(&[
+        "--arrivals",
+        "gamma:5/s,cv=3",
+        "--num-prompts",
+        "300",
+        "--input-tokens",
+        &input,
+        "--turns",
+        "1..4",
+        "--block-tokens",
+        "16",
+    ]);
+    assert_eq!((drawn.rows.len(), drawn.block_tokens), (300, Some(16)));
+    assert!(drawn.rows.iter().all(|r| r.session.is_some()));
+    let staged = draw(&["--stages", &stages, "--gap-cv", "0", "--duration", "2min"]);
+    assert!((899..=901).contains(&staged.rows.len()), "{}", staged.rows.len());
+    let doubled = draw(&["--stages", &stages, "--gap-cv", "0", "--duration", "2min", "--rate-scale", "2"]);
+    assert!((1799..=1801).contains(&doubled.rows.len()), "{}", doubled.rows.len());
+    for (flags, part) in [
+        (&[][..], "nothing says what to draw"),
+        (&["--arrivals", "5/s"], "--duration or --num-prompts"),
+        (&["--arrivals", "5/fortnight", "--duration", "1s"], "--arrivals"),
+        (&["--arrivals", "5/s", "--duration", "1s", "--turns", "some"], "--turns some"),
+        (&["--arrivals", "5/s", "--duration", "1s", "--think", "3"], "--turns"),
+        (&["--arrivals", "5/s", "--model", "m", "--duration", "1s"], "--model"),
+    ] {
+        workload(&[&["generate", "--output", &to], flags].concat()).refuses(2, &[part]);
+    }
+    let Some(pool) = data("workloads/servegen/data/reason/deepseek-r1") else { return };
+    let pooled = draw(&["--servegen", &pool, "--window", "14h..14h20min", "--pool-rate", "10/s"]);
+    assert!((11_000..13_000).contains(&pooled.rows.len()), "{}", pooled.rows.len());
+    assert!(pooled.rows.iter().all(|r| r.client.is_some() && r.more.as_ref().is_some_and(|m| m.reasoning.is_some())));
+    workload(&["generate", "--output", &to, "--servegen", &pool, "--window", "90h..91h"]).refuses(1, &["nothing lies"]);
+}
+
+#[test]
+fn the_page_is_whole_and_shows_names_as_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, page) = (dir.path().join("in.csv"), dir.path().join("page.html"));
+    let rows: String =
+        (0..200).map(|i| format!("{},{},</script><img src=x onerror=alert(1)>\n", i * i % 97, i + 1)).collect();
+    fs::write(&file, format!("t,n,m\n{rows}")).unwrap();
+    let (file, page) = (file.to_str().unwrap(), page.to_str().unwrap());
+    let map = "time=t,input=n,model=m";
+    let plain = workload(&["describe", file, "--columns", map]).exits(0).stdout;
+    let ended = workload(&["describe", file, "--columns", map, "--html", page]).exits(0);
+    assert_eq!(ended.stdout, plain, "the page comes beside the text");
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"));
+    assert!(html.contains("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;") && !html.contains("<img"));
+    assert_eq!(html.matches("</script>").count(), 1);
+    assert!(!html.contains("http:") && !html.contains("https:"), "nothing to load");
+    for plot in ["Arrivals over time", "Burstiness over time", "Lengths"] {
+        assert!(html.contains(&format!("<h3>{plot}</h3>")), "{plot}");
+    }
+    let stdout = workload(&["describe", file, "--columns", map, "--html", "-"]).exits(0).stdout;
+    assert_eq!(stdout, html);
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_files_hold_every_row_and_are_read_like_any_other() {
+    let Some(file) = data("workloads/mooncake/synthetic_trace.first2000.jsonl") else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (parquet, back) = (path("out.parquet"), path("back.jsonl"));
+    let convert = |from: &str, to: &str, format: &str| {
+        workload(&["convert", from, "--output", to, "--output-format", format]).exits(0);
+    };
+    convert(&file, &parquet, "parquet");
+    convert(&parquet, &back, "canonical");
+    assert_eq!(fs::read(&back).unwrap(), bytes(&trace(&file), Output::Canonical));
+    let [a, b] = [&file, &parquet].map(|f| workload(&["describe", f, "--format", "json"]).exits(0).json());
+    assert_eq!((&a["arrivals"], &a["prefix_cache"]), (&b["arrivals"], &b["prefix_cache"]));
+    // Conversations, tools, answers: the rest of a row.
+    for file in [
+        "workloads/sharegpt/glaive_toolcall_en_demo.first150.json",
+        "workloads/otel-traces/prefix_sharing_example.json",
+    ] {
+        let Some(file) = data(file) else { return };
+        convert(&file, &parquet, "parquet");
+        convert(&parquet, &back, "canonical");
+        assert_eq!(fs::read(&back).unwrap(), bytes(&trace(&file), Output::Canonical), "{file}");
+    }
+    workload(&["convert", &file, "--output", "-", "--output-format", "parquet"]).refuses(2, &["needs a file"]);
+    let map = "time=arrival_ns,unit=ns,input=input_tokens";
+    let json = workload(&["describe", &parquet, "--columns", map, "--format", "json"]).exits(0).json();
+    assert_eq!(json["format"], Value::from("custom"));
+    fs::write(path("broken.parquet"), b"PAR1 and no more PAR1").unwrap();
+    workload(&["describe", &path("broken.parquet")]).refuses(1, &["broken.parquet", "Parquet"]);
+}
