@@ -98,6 +98,20 @@ impl SourceArgs {
     }
 }
 
+impl OutputFormat {
+    /// Whether a result of this format can go there: checked before there is one.
+    #[cfg_attr(not(feature = "parquet"), allow(unused_variables, reason = "every other format can go anywhere"))]
+    fn fits(self, path: &Path) -> Outcome<()> {
+        match self {
+            #[cfg(feature = "parquet")]
+            OutputFormat::Parquet if path == Path::new("-") => {
+                Err(Failure::usage("--output-format parquet needs a file, not stdout"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Opens a trace of any kind, Parquet files too.
 pub fn open_trace(path: &Path, options: &Options) -> Outcome<Reader> {
     #[cfg(feature = "parquet")]

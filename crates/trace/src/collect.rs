@@ -1,6 +1,7 @@
 use crate::account::Accounting;
 use crate::detect::Format;
 use crate::error::Error;
+use crate::parents;
 use crate::reader::Reader;
 use crate::row::{Clock, Names, Row};
 
@@ -37,6 +38,9 @@ impl Trace {
             format: Some(reader.format()),
             names: reader.into_names(),
         };
+        if trace.format == Some(Format::Bailian) {
+            parents::join(&mut trace.rows, &trace.names);
+        }
         trace.settle();
         Ok(trace)
     }

@@ -16,6 +16,7 @@ mod hash;
 mod items;
 mod num;
 mod options;
+mod parents;
 mod reader;
 mod row;
 pub mod servegen;

@@ -57,6 +57,7 @@ pub struct Window {
 
 /// Reads, transforms, writes; says on stderr what became of every row.
 pub fn run(args: &ConvertArgs) -> Outcome<()> {
+    args.output_format.fits(&args.output)?;
     let mut trace = Trace::collect(args.source.open()?).map_err(unreadable)?;
     let mut told = account(&trace.accounting);
     let done = transform(args, &mut trace, &mut told);

@@ -23,7 +23,7 @@ pub struct GenerateArgs {
     /// A ServeGen pool: its folder of chunk-N-trace.csv and chunk-N-dataset.json
     #[arg(long, value_name = "FOLDER", group = "what")]
     servegen: Option<PathBuf>,
-    /// The part of the pool's time: 14h..14h20min
+    /// The part of the pool's time: 840min..860min
     #[arg(long, value_name = "FROM..TO", value_parser = super::convert::window, requires = "servegen")]
     window: Option<super::convert::Window>,
     /// Requests per second of the whole pool, in every window of its time, instead of the pool's own
@@ -54,7 +54,7 @@ pub struct GenerateArgs {
 const EXAMPLES: &str = "\
 Examples:
   tailbound workload generate --model code.json --duration 10min --output code.jsonl
-  tailbound workload generate --servegen data/reason/deepseek-r1 --window 14h..14h20min --pool-rate 10/s --output r1.jsonl
+  tailbound workload generate --servegen data/reason/deepseek-r1 --window 840min..860min --pool-rate 10/s --output r1.jsonl
   tailbound workload generate --arrivals gamma:5/s,cv=3 --num-prompts 1000 --input-tokens lognormal:mean=900,cv=1.2 \\
       --turns 1..8 --block-tokens 16 --output chat.jsonl";
 
@@ -63,6 +63,7 @@ const MOST_ROWS: f64 = 1e8;
 
 /// Draws, and writes.
 pub fn run(args: &GenerateArgs) -> Outcome<()> {
+    args.output_format.fits(&args.output)?;
     if args.duration == Some(Dur::ZERO) {
         return Err(Failure::usage("--duration must be above zero"));
     }
@@ -142,7 +143,7 @@ fn not_too_many(rows: f64) -> Outcome<()> {
         return Ok(());
     }
     Err(Failure::new(format!("it would be about {rows:.1e} requests, more than {MOST_ROWS:.0e}"))
-        .hint("shorten --duration or lower the rate"))
+        .hint("shorten --duration or lower the rate (--rate-scale)"))
 }
 
 fn model(path: &Path) -> Outcome<Model> {

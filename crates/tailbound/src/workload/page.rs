@@ -152,6 +152,8 @@ fn absent(d: &Description) -> Vec<String> {
         d.arrivals.is_some() && d.profile.is_none(),
         "Day and week: the times count from some moment, not from a midnight.",
     );
+    let hours = d.profile.as_ref().map_or(0, |p| p.hour_of_day_counts.len());
+    say(hours == 1, "Day and week: the trace lies within one hour.");
     say(
         d.profile.is_some() && d.periodicity.is_none(),
         "Daily and weekly cycles: the trace is shorter than three days.",

@@ -56,9 +56,6 @@ pub fn open(path: &Path) -> Outcome<Option<impl Read + Send + 'static>> {
 
 /// Writes every row of a trace.
 pub fn write_rows(trace: &Trace, path: &Path, to: &mut (impl Write + Send)) -> Outcome<()> {
-    if path == Path::new("-") {
-        return Err(Failure::usage("--output-format parquet needs a file, not stdout"));
-    }
     let failed = |e: tailbound_parquet::Error| Failure::new(format!("failed to write {}: {e}", path.display()));
     let mut sink = Sink::new(to, &COLUMNS).map_err(failed)?;
     write(trace, Output::Canonical, &mut sink).map_err(super::unwritable(path))?;

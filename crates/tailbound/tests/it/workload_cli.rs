@@ -230,7 +230,7 @@ fn workloads_are_drawn_from_laws_files_and_pools() {
         workload(&[&["generate", "--output", &to], flags].concat()).refuses(2, &[part]);
     }
     let Some(pool) = data("workloads/servegen/data/reason/deepseek-r1") else { return };
-    let pooled = draw(&["--servegen", &pool, "--window", "14h..14h20min", "--pool-rate", "10/s"]);
+    let pooled = draw(&["--servegen", &pool, "--window", "840min..860min", "--pool-rate", "10/s"]);
     assert!((11_000..13_000).contains(&pooled.rows.len()), "{}", pooled.rows.len());
     assert!(pooled.rows.iter().all(|r| r.client.is_some() && r.more.as_ref().is_some_and(|m| m.reasoning.is_some())));
     workload(&["generate", "--output", &to, "--servegen", &pool, "--window", "90h..91h"]).refuses(1, &["nothing lies"]);

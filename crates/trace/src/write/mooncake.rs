@@ -5,6 +5,7 @@ use crate::collect::Trace;
 use crate::row::{Body, Message, Row};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 
 #[derive(Default, Serialize)]
 pub(super) struct Line<'a> {
@@ -45,6 +46,14 @@ struct Extra<'a> {
     priority: Option<i64>,
 }
 
+/// Whether it is a list of objects, and not an empty one.
+fn lists_tools(json: &RawValue) -> bool {
+    serde_json::from_str::<Vec<Tool>>(json.get()).is_ok_and(|list| !list.is_empty())
+}
+
+/// A tool's definition: some object.
+type Tool = BTreeMap<String, serde::de::IgnoredAny>;
+
 /// Everything Mooncake has a field for. `None` if there is neither a prompt nor its length.
 pub(super) fn mooncake<'a>(trace: &'a Trace, row: &'a Row) -> Option<Line<'a>> {
     let mut line = Line {
@@ -70,16 +79,14 @@ pub(super) fn mooncake<'a>(trace: &'a Trace, row: &'a Row) -> Option<Line<'a>> {
     (line.input_length.is_some() || line.has_prompt()).then_some(line)
 }
 
-/// As AIPerf 0.13 validates it: a prompt or its length, not both; blocks only with the length, tools only with messages; model
-/// and priority as extra fields of the request.
+/// As AIPerf 0.13 validates it: a prompt or its length, not both; blocks only with the length; tools only with messages, and only
+/// as a list that has some; model and priority as extra fields of the request.
 pub(super) fn aiperf<'a>(trace: &'a Trace, row: &'a Row) -> Option<Line<'a>> {
     let mut line = mooncake(trace, row)?;
     if line.has_prompt() {
         (line.input_length, line.hash_ids) = (None, None);
     }
-    if line.messages.is_none() {
-        line.tools = None;
-    }
+    line.tools = line.tools.filter(|tools| line.messages.is_some() && lists_tools(tools));
     let extra = Extra { model: line.model.take(), priority: line.priority.take() };
     line.extra = (extra.model.is_some() || extra.priority.is_some()).then_some(extra);
     Some(line)

@@ -147,9 +147,8 @@ proptest! {
             (more.id, more.parent, more.turn, more.reasoning, more.answer) = (None, None, None, None, None);
             more.media.clear();
             // A prompt or its length and blocks, not both; tools only with messages.
-            if !matches!(more.body, Body::Messages(_)) {
-                more.tools = None;
-            }
+            let talks = matches!(more.body, Body::Messages(_));
+            more.tools = more.tools.as_ref().filter(|_| talks).map(|_| "[{}]".into());
             if more.body != Body::None {
                 more.blocks = None;
             }
@@ -219,6 +218,24 @@ proptest! {
         let mut shuffled = rows.clone();
         Seed(seed).stream("shuffle").shuffle(&mut shuffled);
         prop_assert_eq!(sorted(&rows), sorted(&shuffled));
+    }
+
+    #[test]
+    fn conversations_named_by_parents_do_not_depend_on_the_order_of_rows(
+        parents in prop::collection::vec(prop::option::of(0..24usize), 1..20), seed in any::<u64>(),
+    ) {
+        let line = |(i, parent): (usize, &Option<usize>)| {
+            let parent = parent.map_or("-1".to_owned(), |p| p.to_string());
+            format!("{{\"chat_id\":{i},\"parent_chat_id\":{parent},\"timestamp\":{i}.5,\"input_length\":{},\"output_length\":1}}\n", i + 1)
+        };
+        let mut lines: Vec<String> = parents.iter().enumerate().map(line).collect();
+        let sessions = |lines: &[String]| {
+            let trace = Trace::collect(read("bailian", Cursor::new(lines.concat()), &Options::default()).unwrap()).unwrap();
+            trace.rows.iter().map(|r| trace.names.text(r.session.unwrap()).to_owned()).collect::<Vec<_>>()
+        };
+        let whole = sessions(&lines);
+        Seed(seed).stream("shuffle").shuffle(&mut lines);
+        prop_assert_eq!(sessions(&lines), whole);
     }
 
     #[test]
@@ -298,6 +315,11 @@ fn shuffled_files_of_every_format_with_times_are_the_same_traces() {
         let whole = of(&lines);
         Seed(5).stream("shuffle").shuffle(&mut lines);
         assert!(of(&lines) == whole, "{file}");
+        let trace = Trace::collect(read(file, Cursor::new(text), &options).unwrap()).unwrap();
+        let shards = (0..3).flat_map(|i| plain(&trace.shard(i, 3)));
+        let mut union: Vec<String> = shards.map(|r| format!("{r:?}")).collect();
+        union.sort_unstable();
+        assert!(union == whole.0, "{file}: the shards together");
     }
 }
 

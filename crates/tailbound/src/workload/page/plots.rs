@@ -1,4 +1,5 @@
 use super::span;
+use std::collections::BTreeMap;
 use tailbound_report::page::{Axis, Block, Mark, Plot, Scale, Series, Ticks, brief};
 use tailbound_trace::describe::{Counts, Description, PrefixFigures};
 
@@ -67,19 +68,23 @@ pub fn profile(d: &Description) -> Vec<Block> {
     let zone = if profile.day_of_week_counts.is_some() { "UTC" } else { "of the file's own day" };
     let hours: Vec<(f64, f64)> = profile.hour_of_day_counts.iter().map(|(h, n)| (*h as f64, *n as f64)).collect();
     let busiest = |points: &[(f64, f64)]| points.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |p| p.0);
-    let mut blocks = vec![Block::Plot(Plot {
-        title: "By hour of day".into(),
-        finding: format!("The busiest hour begins at {:.0}:00.", busiest(&hours)),
-        x: Axis {
-            ticks: Ticks::Named((0..24).step_by(3).map(|h| (f64::from(h), h.to_string())).collect()),
-            range: Some((-0.5, 23.5)),
-            ..Axis::linear(format!("hour ({zone})"))
-        },
-        y: Axis::linear("requests"),
-        series: bars(hours),
-    })];
-    if let Some(days) = &profile.day_of_week_counts {
-        let days: Vec<(f64, f64)> = days.iter().map(|(day, n)| (*day as f64, *n as f64)).collect();
+    let mut blocks = Vec::new();
+    // One bar alone says nothing.
+    if hours.len() > 1 {
+        blocks.push(Block::Plot(Plot {
+            title: "By hour of day".into(),
+            finding: format!("The busiest hour begins at {:.0}:00.", busiest(&hours)),
+            x: Axis {
+                ticks: Ticks::Named((0..24).step_by(3).map(|h| (f64::from(h), h.to_string())).collect()),
+                range: Some((-0.5, 23.5)),
+                ..Axis::linear(format!("hour ({zone})"))
+            },
+            y: Axis::linear("requests"),
+            series: bars(hours),
+        }));
+    }
+    let counts = |map: &BTreeMap<i64, u64>| map.iter().map(|(day, n)| (*day as f64, *n as f64)).collect::<Vec<_>>();
+    if let Some(days) = profile.day_of_week_counts.as_ref().map(counts).filter(|days| days.len() > 1) {
         blocks.push(Block::Plot(Plot {
             title: "By day of week".into(),
             finding: format!("The busiest day is {}.", DAYS[busiest(&days) as usize % 7]),
@@ -92,8 +97,7 @@ pub fn profile(d: &Description) -> Vec<Block> {
             series: bars(days),
         }));
     }
-    if let Some(days) = &profile.day_index_counts {
-        let days: Vec<(f64, f64)> = days.iter().map(|(day, n)| (*day as f64, *n as f64)).collect();
+    if let Some(days) = profile.day_index_counts.as_ref().map(counts).filter(|days| days.len() > 1) {
         let (first, last) = (days[0].0, days[days.len() - 1].0);
         blocks.push(Block::Plot(Plot {
             title: "By day".into(),

@@ -3,9 +3,9 @@ use crate::bench::serve::args::ServeArgs;
 use crate::bench::serve::data_args::SeedCompat;
 use crate::bench::serve::journal;
 use crate::failure::{Failure, Outcome};
-use crate::workload::unreadable;
+use crate::workload::{open_trace, unreadable};
 use std::path::{Path, PathBuf};
-use tailbound_trace::{Failures, Format, Options, Trace, open};
+use tailbound_trace::{Failures, Format, Options, Trace};
 
 /// Where a replayed load comes from.
 pub enum Source {
@@ -67,7 +67,7 @@ impl Source {
                     classes: args.trace.trace_class.clone(),
                     lossy: false,
                 };
-                open(path, &options).and_then(Trace::collect).map_err(unreadable)
+                Trace::collect(open_trace(path, &options)?).map_err(unreadable)
             }
             Source::Record(folder) => journal::as_trace(folder),
         }
