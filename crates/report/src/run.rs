@@ -218,7 +218,7 @@ pub struct RateChange {
 }
 
 /// Differences of the server's speculative decoding counters over the run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct SpecDecode {
     /// Drafts.
     pub drafts: u64,

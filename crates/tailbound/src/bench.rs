@@ -1,4 +1,5 @@
 //! `tailbound bench …`.
 
+pub mod curve;
 pub mod loadgen;
 pub mod serve;

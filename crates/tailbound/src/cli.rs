@@ -31,8 +31,12 @@ pub enum Command {
     Calibrate(crate::calibrate::CalibrateArgs),
     /// Traces of real traffic: describe one, learn its clients, generate from them, convert it
     Workload(Box<crate::workload::WorkloadArgs>),
+    /// Write what is to be handed in, from what was measured
+    Export(Box<crate::export::ExportArgs>),
     /// Check what is to be handed in
     Check(crate::check::CheckArgs),
+    /// Make every published figure again from the rows, and say what doesn't match; exit codes: 0 verified, 1 not
+    Verify(crate::verify::VerifyArgs),
 }
 
 #[derive(Args, Debug)]
@@ -46,6 +50,9 @@ pub enum BenchCommand {
     /// One load against one server (the flags of `vllm bench serve` mean the same here)
     #[command(after_help = SERVE_EXAMPLES, allow_negative_numbers = true)]
     Serve(Box<ServeArgs>),
+    /// MLPerf Endpoints: the curve of system throughput against speed for each user, point by point
+    #[command(after_help = CURVE_EXAMPLES)]
+    Curve(Box<crate::bench::curve::args::CurveArgs>),
     /// MLPerf LoadGen: judge a run again from the logs it left
     Loadgen(crate::bench::loadgen::LoadgenArgs),
 }
@@ -58,6 +65,15 @@ Examples:
 
 Exit codes: 0 valid and objectives met, 1 could not run, 2 wrong usage, 3 the run is INVALID, 99 an objective was missed, 130 interrupted.
 See also: tailbound doctor URL, tailbound report DIR, tailbound demo";
+
+const CURVE_EXAMPLES: &str = "\
+Examples:
+  tailbound bench curve --port 8000 --c-max 256 --dataset-name custom --dataset-path gpqa.jsonl --request-time 6s --dry-run
+  tailbound bench curve --port 8000 --c-max 256 --dataset-name custom --dataset-path gpqa.jsonl --output-dir curve
+  tailbound bench curve --port 8000 --c-max 40 --dataset-samples 30 --passes 5 --min-window 5s --output-dir quick
+
+Exit codes: 0 every point counts, 1 could not run, 2 wrong usage, 3 a point is INVALID, 130 interrupted (the same command goes on).
+See also: tailbound export endpoints DIR, tailbound check endpoints DIR, tailbound verify DIR";
 
 /// The arguments with `_` in flag names turned into `-`.
 pub fn normalized(args: impl Iterator<Item = OsString>) -> Vec<OsString> {

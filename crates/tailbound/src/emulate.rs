@@ -130,13 +130,17 @@ fn profiles() -> String {
     PROFILES.iter().map(line).collect()
 }
 
+/// `--profile`.
+pub fn profile(name: &str) -> Outcome<&'static Profile> {
+    Profile::named(name).ok_or_else(|| {
+        let names: Vec<&str> = PROFILES.iter().map(|p| p.name).collect();
+        Failure::usage(format!("--profile {name}: unknown profile")).hint(format!("one of {}", names.join(", ")))
+    })
+}
+
 /// The emulator that the flags describe.
 pub fn config(args: &EmulateArgs) -> Outcome<emulator::Config> {
-    let profile = Profile::named(&args.profile).ok_or_else(|| {
-        let names: Vec<&str> = PROFILES.iter().map(|p| p.name).collect();
-        Failure::usage(format!("--profile {}: unknown profile", args.profile))
-            .hint(format!("one of {}", names.join(", ")))
-    })?;
+    let profile = profile(&args.profile)?;
     let api_key = match &args.api_key_env {
         None => None,
         Some(name) => Some(

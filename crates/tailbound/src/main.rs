@@ -1,12 +1,14 @@
 //! `tailbound`: measure LLM serving systems; the numbers are true, and where they can't be, it says so.
 
 mod bench;
+mod bundle;
 mod calibrate;
 mod check;
 mod cli;
 mod demo;
 mod doctor;
 mod emulate;
+mod export;
 mod failure;
 mod http;
 mod hub;
@@ -17,6 +19,7 @@ mod server_counters;
 mod truth;
 mod units;
 mod usage;
+mod verify;
 mod workload;
 
 use clap::Parser;
@@ -43,6 +46,7 @@ fn run(command: Command) -> Outcome<u8> {
     match command {
         Command::Bench(bench) => match bench.command {
             BenchCommand::Serve(args) => bench::serve::run(&args),
+            BenchCommand::Curve(args) => bench::curve::run(&args),
             BenchCommand::Loadgen(args) => bench::loadgen::run(&args),
         },
         Command::Emulate(args) => emulate::run(&args),
@@ -51,6 +55,8 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Report(args) => report_command::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Workload(args) => workload::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Verify(args) => verify::run(&args),
     }
 }

@@ -1,10 +1,9 @@
 //! `tailbound report DIR`: a run's report, made again from what its folder kept.
 
-use crate::bench::serve::args::{Format, ServeArgs};
-use crate::bench::serve::{journal, live, plan, tell};
-use crate::cli::{BenchCommand, Cli, Command, normalized};
-use crate::failure::{Failure, Outcome};
-use clap::{Args, Parser};
+use crate::bench::serve::args::Format;
+use crate::bench::serve::{again, journal, tell};
+use crate::failure::Outcome;
+use clap::Args;
 use std::path::PathBuf;
 use tailbound_record::log::Damage;
 
@@ -36,27 +35,8 @@ pub fn run(args: &ReportDirArgs) -> Outcome<u8> {
         (Some(_), Some(_)) => eprintln!("note: the log is damaged; what follows the damage is left out"),
         (Some(_), None) => {}
     }
-    let serve = flags(&kept.names.argv, args)?;
-    let replay = kept.names.replay.as_ref();
-    let plan = plan::fit(&serve.load, replay, plan::plan(&serve.load, replay)?, kept.names.num_prompts)?;
-    let facts = plan::facts(&serve, &plan, replay)?;
-    let ran = live::assemble(&serve, &plan, facts, &kept.names, kept.rows, kept.ending)?;
-    tell(&serve, &ran)
-}
-
-/// The run's own flags, with what is asked of this report.
-fn flags(argv: &[String], args: &ReportDirArgs) -> Outcome<ServeArgs> {
-    let cli = Cli::try_parse_from(normalized(argv.iter().map(Into::into)))
-        .map_err(|e| Failure::new(format!("failed to understand the run's own command: {}", e.kind())))?;
-    let Command::Bench(bench) = cli.command else {
-        return Err(Failure::new("the folder does not hold a run of `bench serve`"));
-    };
-    let BenchCommand::Serve(mut serve) = bench.command else {
-        return Err(Failure::new("the folder does not hold a run of `bench serve`"));
-    };
-    serve.report.format = args.format;
-    serve.report.explain = args.explain;
-    serve.report.no_fail = args.no_fail;
-    (serve.report.save_result, serve.report.append_result) = (false, false);
-    Ok(*serve)
+    let mut again = again(kept)?;
+    let report = &mut again.args.report;
+    (report.format, report.explain, report.no_fail) = (args.format, args.explain, args.no_fail);
+    tell(&again.args, &again.ran)
 }

@@ -233,6 +233,68 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
+/// One record of a log that is being examined.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// Whether it matches its checksum and makes sense.
+    pub sound: bool,
+    /// What it says, if it makes sense, even where its checksum differs.
+    pub record: Option<Record>,
+    /// Where it begins in the file.
+    pub offset: u64,
+}
+
+/// Reads a log past its damage: every record it can make out, in order. Where a record's length is damaged, the next sound record is
+/// looked for, and one entry stands for what lies between.
+///
+/// # Errors
+/// Not a log; or what reading says.
+pub fn examine(mut input: impl Read) -> Result<Vec<Examined>, LogError> {
+    let mut bytes = Vec::new();
+    input.read_to_end(&mut bytes)?;
+    if !bytes.starts_with(MAGIC) {
+        return Err(LogError::NotALog);
+    }
+    let mut found = Vec::new();
+    let mut at = MAGIC.len();
+    while at < bytes.len() {
+        let offset = at as u64;
+        let framed = frame(&bytes[at..]).map(|(payload, crc, after)| (payload, crc, bytes.len() - after.len()));
+        match framed {
+            Some((payload, crc, next)) if crc::of(payload) == crc => {
+                let record = decode(payload);
+                found.push(Examined { sound: record.is_some(), record, offset });
+                at = next;
+            }
+            // Its own length can be trusted if another record follows it.
+            Some((payload, _, next)) if next == bytes.len() || sound(&bytes[next..]) => {
+                found.push(Examined { sound: false, record: decode(payload), offset });
+                at = next;
+            }
+            _ => {
+                found.push(Examined { sound: false, record: None, offset });
+                at = (at + 1..bytes.len()).find(|&i| sound(&bytes[i..])).unwrap_or(bytes.len());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a sound record begins here.
+fn sound(bytes: &[u8]) -> bool {
+    let framed = frame(bytes).filter(|(payload, ..)| matches!(payload.first(), Some(&ROW | &NOTE)));
+    framed.is_some_and(|(payload, crc, _)| crc::of(payload) == crc && decode(payload).is_some())
+}
+
+/// A record's payload, its checksum, and what comes after it.
+fn frame(bytes: &[u8]) -> Option<(&[u8], u32, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (crc, rest) = rest.split_first_chunk::<4>()?;
+    let length = u32::from_le_bytes(*length) as usize;
+    let (payload, after) = rest.split_at_checked(length).filter(|_| length > 0)?;
+    Some((payload, u32::from_le_bytes(*crc), after))
+}
+
 fn decode(payload: &[u8]) -> Option<Record> {
     let (&kind, rest) = payload.split_first()?;
     match kind {

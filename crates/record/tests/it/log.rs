@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use tailbound_clock::Time;
-use tailbound_record::log::{Damage, LogError, Reader, Record, Writer};
+use tailbound_record::log::{Damage, LogError, Reader, Record, Writer, examine};
 use tailbound_record::{Blame, Cause, End, Finish, Limit, Moment, Phase, Row, StampSource, Why};
 
 fn why() -> impl Strategy<Value = Why> {
@@ -191,4 +191,38 @@ fn a_usual_row_takes_few_bytes() {
     }
     let (bytes, ends) = written(&[row]);
     assert!(bytes.len() - ends[0] < 100 * 7 + 120, "{}", bytes.len());
+}
+
+proptest! {
+    /// Whatever byte of a record is changed, that record alone is reported, and every other is read.
+    #[test]
+    fn one_changed_byte_is_one_unsound_record(rows in prop::collection::vec(row(), 1..6), pick: prop::sample::Index, bits in 1..=255u8) {
+        let (mut bytes, ends) = written(&rows);
+        let starts = &ends[..rows.len()];
+        let at = starts[0] + pick.index(bytes.len() - starts[0]);
+        let hit = starts.iter().rposition(|&s| s <= at).unwrap();
+        bytes[at] ^= bits;
+        let found = examine(&bytes[..]).unwrap();
+        let unsound: Vec<usize> = found.iter().enumerate().filter(|(_, r)| !r.sound).map(|(i, _)| i).collect();
+        prop_assert_eq!(unsound, vec![hit]);
+        prop_assert_eq!(found[hit].offset, starts[hit] as u64);
+        prop_assert_eq!(found.len(), rows.len());
+    }
+}
+
+#[test]
+fn a_sound_log_examined_is_the_log_that_was_written() {
+    let rows: Vec<Row> = (0..3).map(Row::new).collect();
+    let (bytes, ends) = written(&rows);
+    let found = examine(&bytes[..]).unwrap();
+    let ids: Vec<u64> = found
+        .iter()
+        .map(|r| match &r.record {
+            Some(Record::Row(row)) if r.sound => row.id,
+            _ => panic!("{r:?}"),
+        })
+        .collect();
+    assert_eq!(ids, [0, 1, 2]);
+    assert_eq!(found.iter().map(|r| r.offset as usize).collect::<Vec<_>>(), ends[..3]);
+    assert!(matches!(examine(&b"nothing"[..]), Err(LogError::NotALog)));
 }

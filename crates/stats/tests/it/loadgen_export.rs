@@ -1,8 +1,9 @@
 use serde_json::{Map, Value, json};
 use tailbound_stats::loadgen::endpoints::check::{Folder, check};
-use tailbound_stats::loadgen::endpoints::export::{Answered, CannotExport, MeasuredPoint, Submission, Warmup, export};
+use tailbound_stats::loadgen::endpoints::export::{CannotExport, MeasuredPoint, Submission, Warmup, export};
 use tailbound_stats::loadgen::endpoints::passes::Seen;
 use tailbound_stats::loadgen::endpoints::plan::Offline;
+use tailbound_stats::loadgen::endpoints::point::Answered;
 
 /// A small data set that the rules know the size of.
 const DATASET: (&str, usize) = ("gpqa", 198);

@@ -96,7 +96,9 @@ fn a_planned_curve_satisfies_the_rules_it_was_planned_by() {
         points: 7,
         dataset: 13_368,
         dedicated_offline: false,
-        request_s: [1.0, 0.01],
+        request_s: Some([1.0, 0.01]),
+        passes: None,
+        min_window_s: None,
     };
     for (c_min, c_max) in [(1, 33), (4, 256), (16, 1024), (32, 64), (1, 8192)] {
         for dedicated_offline in [false, true] {
@@ -109,10 +111,20 @@ fn a_planned_curve_satisfies_the_rules_it_was_planned_by() {
             assert!(fixed.windows(2).all(|w| w[0].concurrency < w[1].concurrency));
             assert!(p.points.iter().all(|x| x.samples % 13_368 == 0 && x.samples >= 5 * 13_368));
             assert_eq!(p.points.iter().filter(|x| x.offline != Offline::None).count(), 1);
-            assert!(p.expected_s() > 0.0);
+            assert!(p.expected_s().is_some_and(|s| s > 0.0));
+            // Issued at the expected rate, the passes after the one that warms up outlast the window the rules ask for.
+            assert!(
+                p.points
+                    .iter()
+                    .all(|x| x.expected_s.unwrap() * (x.passes - 1) as f64 / x.passes as f64 > x.min_window_s)
+            );
         }
     }
     assert_eq!(plan(CurveSpec { points: 6, ..spec }).unwrap_err(), CannotPlan::Points { points: 6, most: 32 });
+    let fixed = plan(CurveSpec { passes: Some(6), min_window_s: Some(3.0), request_s: None, ..spec }).unwrap();
+    assert!(fixed.points.iter().all(|p| (p.passes, p.min_window_s, p.expected_s) == (6, 3.0, None)));
+    assert_eq!(plan(CurveSpec { passes: Some(4), ..spec }).unwrap_err(), CannotPlan::Passes(4));
+    assert_eq!(plan(CurveSpec { request_s: None, ..spec }).unwrap_err(), CannotPlan::NoLength);
     assert!(plan(CurveSpec { dataset: 0, ..spec }).is_err());
     assert!(plan(CurveSpec { dataset: 100, dedicated_offline: true, ..spec }).is_err());
 }

@@ -1,31 +1,37 @@
 //! `tailbound bench serve`: flags → plan → prompts → run → report → exit code, in that order.
 
+mod again;
 pub mod args;
-mod data;
-mod data_args;
+pub mod data;
+pub mod data_args;
 mod discover;
 pub mod journal;
 pub mod judge;
 pub mod live;
+pub mod passes;
 pub mod plan;
 mod preset;
 pub mod refused;
 pub mod replay;
-mod requests;
+pub mod requests;
 mod save;
 mod target;
 mod tokens;
-mod trace_args;
+pub mod trace_args;
 
+use crate::bundle::{self, Kind};
 use crate::failure::{Outcome, exit};
+use crate::http::Server;
 use crate::output;
+pub use again::{Again, again};
 use args::{Format, ServeArgs};
+pub use discover::Model;
 use judge::Judged;
 use live::Ran;
 use requests::Prepared;
 use tailbound_prompt::DataSet;
-use target::Endpoint;
-use tokens::Counter;
+pub use target::Endpoint;
+pub use tokens::Counter;
 
 /// Runs the command; the exit code tells the verdict.
 pub fn run(args: &ServeArgs) -> Outcome<u8> {
@@ -33,7 +39,12 @@ pub fn run(args: &ServeArgs) -> Outcome<u8> {
         Some(ran) => ran,
         None => return Ok(0), // a dry run
     };
-    tell(args, &ran)
+    let code = tell(args, &ran)?;
+    if let Some(folder) = &args.report.run_dir {
+        let published = Judged::new(args, &ran)?.json(args) + "\n";
+        bundle::seal(folder, Kind::Run, ran.plan.clone(), &[(bundle::RESULT, published)])?;
+    }
+    Ok(code)
 }
 
 /// Prints and saves what a run came to; the exit code tells the verdict.
@@ -70,14 +81,7 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
         (None, None) => data::data_set(&args.data)?,
     };
     data::tell_ignored(args, replay.is_some());
-    let endpoint = Endpoint::from_args(&args.target)?;
-    let server = discover::server(args, &endpoint)?;
-
-    if !args.report.dry_run {
-        discover::reachable(args, &server)?;
-    }
-    let model = discover::model(args, &server)?;
-    let counter = Counter::resolve(&args.target, &model, &server)?;
+    let Reached { endpoint, server, model, counter } = Reached::at(args)?;
     let prompts = counter.with(|counting| data::prompts(args, &data_set, plan.prompts_needed(), counting))?;
     let outline = replay.as_ref().map(|r| &r.outline);
     let plan = plan::fit(&args.load, outline, plan, prompts.prompts.len())?;
@@ -94,6 +98,37 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     drop((prompts, data_set, replay));
     let (rows, ending) = live::run(args, &plan, &server, &prepared, &names)?;
     live::assemble(args, &plan, facts, &names, rows, Some(ending)).map(Some)
+}
+
+/// A server that was found, and what it said of itself.
+pub struct Reached {
+    /// Where requests go.
+    pub endpoint: Endpoint,
+    /// The server there.
+    pub server: Server,
+    /// The model to ask for.
+    pub model: Model,
+    /// Who counts tokens.
+    pub counter: Counter,
+}
+
+impl Reached {
+    /// By the flags. A dry run asks only what the flags leave open.
+    pub fn at(args: &ServeArgs) -> Outcome<Reached> {
+        let endpoint = Endpoint::from_args(&args.target)?;
+        let server = discover::server(args, &endpoint)?;
+        if !args.report.dry_run {
+            discover::reachable(args, &server)?;
+        }
+        let model = discover::model(args, &server)?;
+        let counter = Counter::resolve(&args.target, &model, &server)?;
+        Ok(Reached { endpoint, server, model, counter })
+    }
+
+    /// Whether it answers a first request, within `--ready-check-timeout-sec`.
+    pub fn ready(&self, args: &ServeArgs, prepared: &Prepared) -> Outcome<()> {
+        discover::ready(args, &self.server, prepared)
+    }
 }
 
 /// The exit code of a verdict.

@@ -4,7 +4,9 @@
 #![allow(clippy::print_stdout)] // what is skipped is said
 #![allow(clippy::type_complexity)] // tables of checks
 
+mod bundles;
 mod commands;
+mod curve;
 mod loadgen_cli;
 mod machine;
 mod mistakes;

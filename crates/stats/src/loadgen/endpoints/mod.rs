@@ -9,6 +9,7 @@ pub mod client;
 pub mod export;
 pub mod passes;
 pub mod plan;
+pub mod point;
 pub mod regions;
 pub mod steady;
 pub mod trend;

@@ -15,12 +15,14 @@ pub struct PlannedPoint {
     pub accuracy: bool,
     /// Whether it is the offline point: the highest one is elected, or a dedicated one has its own run.
     pub offline: Offline,
-    /// What the rules ask the steady window to last, s.
-    pub min_window_s: u64,
-    /// Requests to issue: a multiple of the data set, at least four passes and one to warm up.
+    /// What the steady window must last, s.
+    pub min_window_s: f64,
+    /// Passes over the data set: at least four, and one to warm up.
+    pub passes: u64,
+    /// Requests to issue: whole passes.
     pub samples: u64,
-    /// How long that takes at the expected time a request, s.
-    pub expected_s: f64,
+    /// How long that takes at the expected time a request, s; `None` if nobody knows that time.
+    pub expected_s: Option<f64>,
 }
 
 /// A point's part in the offline result.
@@ -58,7 +60,11 @@ pub struct CurveSpec {
     /// Whether offline has a run of its own.
     pub dedicated_offline: bool,
     /// Expected time a request takes at a concurrency: `base + per_concurrent × concurrency`, s.
-    pub request_s: [f64; 2],
+    pub request_s: Option<[f64; 2]>,
+    /// Passes over the data set at every point; `None`: as many as the window is expected to need.
+    pub passes: Option<u64>,
+    /// What the window must last, s; `None`: what the rules ask.
+    pub min_window_s: Option<f64>,
 }
 
 /// Why a curve cannot be planned.
@@ -75,6 +81,12 @@ pub enum CannotPlan {
         /// The most.
         most: usize,
     },
+    /// Neither passes nor a time a request takes.
+    #[error("how long a request takes is unknown, so the number of passes must be given")]
+    NoLength,
+    /// A window takes four super-passes, and the first is cropped as warm-up.
+    #[error("{0} passes: a steady window needs 4, after 1 to warm up")]
+    Passes(u64),
     /// No data.
     #[error("the data set is empty: a point issues whole passes over it")]
     NoData,
@@ -103,6 +115,11 @@ pub fn plan(spec: CurveSpec) -> Result<CurvePlan, CannotPlan> {
     }
     if spec.dataset == 0 {
         return Err(CannotPlan::NoData);
+    }
+    match (spec.passes, spec.request_s) {
+        (Some(passes), _) if passes < LEAST_PASSES => return Err(CannotPlan::Passes(passes)),
+        (None, None) => return Err(CannotPlan::NoLength),
+        _ => {}
     }
     if spec.dedicated_offline && spec.dataset < spec.c_max {
         return Err(CannotPlan::OfflineTooSmall { dataset: spec.dataset, c_max: spec.c_max });
@@ -141,13 +158,23 @@ fn spread(regions: &Regions, wanted: usize) -> Vec<u64> {
     chosen
 }
 
+/// A window of four, and one to warm up.
+const LEAST_PASSES: u64 = 5;
+/// Requests are never as long as expected: so much more is issued than the window is expected to need.
+const SLACK: f64 = 1.1;
+
+/// What the rules ask a steady window to last at a concurrency, s.
+pub fn by_rule_s(concurrency: u64) -> f64 {
+    if concurrency <= ULTRA_LOW_MAX { 600.0 } else { 1200.0 }
+}
+
 fn point(regions: &Regions, spec: CurveSpec, concurrency: u64) -> PlannedPoint {
-    let min_window_s = if concurrency <= ULTRA_LOW_MAX { 600 } else { 1200 };
-    let request_s = spec.request_s[0] + spec.request_s[1] * concurrency as f64;
-    let rate = if request_s > 0.0 { concurrency as f64 / request_s } else { f64::INFINITY };
+    let min_window_s = spec.min_window_s.unwrap_or(by_rule_s(concurrency));
+    let request_s = spec.request_s.map(|[base, per]| base + per * concurrency as f64).filter(|&s| s > 0.0);
+    let rate = request_s.map(|s| concurrency as f64 / s);
+    let for_window = rate.map_or(0.0, |rate| SLACK * min_window_s * rate / spec.dataset as f64);
     // The window starts after a warm-up of at least one pass.
-    let for_window = min_window_s as f64 * rate / spec.dataset as f64;
-    let passes = if for_window.is_finite() { (libm::ceil(for_window) as u64).max(4) + 1 } else { 5 };
+    let passes = spec.passes.unwrap_or_else(|| (libm::ceil(for_window) as u64 + 1).max(LEAST_PASSES));
     let samples = passes * spec.dataset;
     PlannedPoint {
         concurrency,
@@ -155,8 +182,9 @@ fn point(regions: &Regions, spec: CurveSpec, concurrency: u64) -> PlannedPoint {
         accuracy: false,
         offline: Offline::None,
         min_window_s,
+        passes,
         samples,
-        expected_s: samples as f64 / rate,
+        expected_s: rate.map(|rate| samples as f64 / rate),
     }
 }
 
@@ -170,8 +198,9 @@ fn choose_accuracy(points: &mut [PlannedPoint]) {
 }
 
 impl CurvePlan {
-    /// How long the whole curve is expected to take, s, one point after another, without accuracy runs.
-    pub fn expected_s(&self) -> f64 {
+    /// How long the whole curve is expected to take, s, one point after another, without accuracy runs; `None` if nobody
+    /// knows how long a request takes.
+    pub fn expected_s(&self) -> Option<f64> {
         self.points.iter().map(|p| p.expected_s).sum()
     }
 }

@@ -137,12 +137,17 @@ pub struct Detection {
     pub trend: Vec<(&'static str, Trend)>,
 }
 
-/// Finds the first steady window of a run.
+/// Finds the first steady window of a run, by the reference's floor of 600 s.
 pub fn detect(all: &[SuperPass]) -> Detection {
+    detect_within(all, MIN_DURATION_S)
+}
+
+/// [`detect`] with another floor of a window's length, s: what a run too short for the rules can still say of itself.
+pub fn detect_within(all: &[SuperPass], floor_s: f64) -> Detection {
     let warmup = warmup(all).min(all.len());
     let passes = &all[warmup..];
     let plateaus = plateaus(passes);
-    let required: Vec<Required> = plateaus.iter().map(|&(lo, hi)| required(&passes[lo..hi])).collect();
+    let required: Vec<Required> = plateaus.iter().map(|&(lo, hi)| required(&passes[lo..hi], floor_s)).collect();
     let chosen = required.iter().position(|r| !r.short());
     // Of plateaus that are all too short, the first of the longest is shown.
     let longest = (0..required.len()).rev().max_by(|&a, &b| required[a].window_s.total_cmp(&required[b].window_s));
@@ -242,7 +247,7 @@ fn plateaus(passes: &[SuperPass]) -> Vec<(usize, usize)> {
     found
 }
 
-fn required(passes: &[SuperPass]) -> Required {
+fn required(passes: &[SuperPass], floor_s: f64) -> Required {
     let spread = variation(&trajectory(passes, TPOT_P50)).unwrap_or(0.0).abs();
     let spans: Vec<f64> = passes
         .iter()
@@ -254,7 +259,7 @@ fn required(passes: &[SuperPass]) -> Required {
     let relaxation_s = 5.0 * lower(&pooled(passes, |p| &p.latency_ns), 0.9).unwrap_or(0.0) / 1e9;
     Required {
         window_s: issue_span(passes) as f64 / 1e9,
-        min_s: precision_s.max(relaxation_s).max(MIN_DURATION_S),
+        min_s: precision_s.max(relaxation_s).max(floor_s),
         precision_s,
         relaxation_s,
         passes: wanted as u64,

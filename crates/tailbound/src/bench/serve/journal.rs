@@ -7,11 +7,12 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use tailbound_record::log::{Damage, Reader, Record, Writer};
+use tailbound_record::log::{self, Damage, Reader, Record, Writer};
 use tailbound_record::{Moment, Row};
 use tailbound_trace as trace;
 
-const FILE: &str = "events.log";
+/// The log's name in a run's folder.
+pub const FILE: &str = "events.log";
 const NAMES: &str = "names";
 const ENDING: &str = "ending";
 
@@ -73,21 +74,80 @@ pub struct Kept {
 /// Reads a run's folder.
 pub fn read(folder: &Path) -> Outcome<Kept> {
     let path = if folder.is_dir() { folder.join(FILE) } else { folder.to_owned() };
-    let failed = |what: String| Failure::new(format!("failed to read {}: {what}", path.display()));
-    let file = File::open(&path).map_err(|e| failed(e.to_string()).hint("a run's folder is what --run-dir named"))?;
-    let mut reader = Reader::new(BufReader::new(file)).map_err(|e| failed(e.to_string()))?;
-    let (mut names, mut ending, mut rows) = (None, None, Vec::new());
+    let mut reader = Reader::new(open(&path)?).map_err(|e| failed(&path, e))?;
+    let mut gathered = Gathered::default();
     for record in &mut reader {
-        match record.map_err(|e| failed(e.to_string()))? {
-            Record::Row(row) => rows.push(*row),
-            Record::Note { name, bytes } if name == NAMES => names = Some(parse(&bytes).map_err(failed)?),
-            Record::Note { name, bytes } if name == ENDING => ending = Some(parse(&bytes).map_err(failed)?),
+        gathered.add(record.map_err(|e| failed(&path, e))?).map_err(|e| failed(&path, e))?;
+    }
+    gathered.kept(reader.damage()).map_err(|e| failed(&path, e))
+}
+
+/// Every record of a run's log, the damaged ones too.
+pub struct Examined {
+    /// In the order of the file.
+    pub records: Vec<log::Examined>,
+    path: PathBuf,
+}
+
+/// Reads a run's folder record by record, past what is damaged.
+pub fn examine(folder: &Path) -> Outcome<Examined> {
+    let path = folder.join(FILE);
+    let records = log::examine(open(&path)?).map_err(|e| failed(&path, e))?;
+    Ok(Examined { records, path })
+}
+
+impl Examined {
+    /// The bytes of the settings' record.
+    pub fn settings(&self) -> &[u8] {
+        let settings = self.records.iter().find_map(|r| match &r.record {
+            Some(Record::Note { name, bytes }) if name == NAMES => Some(bytes.as_slice()),
+            _ => None,
+        });
+        settings.unwrap_or_default()
+    }
+
+    /// What a report can be made of: every record that makes sense, whether or not it matches its checksum.
+    pub fn kept(self) -> Outcome<Kept> {
+        let mut gathered = Gathered::default();
+        for record in self.records.into_iter().filter_map(|r| r.record) {
+            gathered.add(record).map_err(|e| failed(&self.path, e))?;
+        }
+        gathered.kept(None).map_err(|e| failed(&self.path, e))
+    }
+}
+
+#[derive(Default)]
+struct Gathered {
+    names: Option<Names>,
+    rows: Vec<Row>,
+    ending: Option<Ending>,
+}
+
+impl Gathered {
+    fn add(&mut self, record: Record) -> Result<(), String> {
+        match record {
+            Record::Row(row) => self.rows.push(*row),
+            Record::Note { name, bytes } if name == NAMES => self.names = Some(parse(&bytes)?),
+            Record::Note { name, bytes } if name == ENDING => self.ending = Some(parse(&bytes)?),
             Record::Note { .. } => {}
         }
+        Ok(())
     }
-    let names = names.ok_or_else(|| failed("the run's names are missing: it died before it began".into()))?;
-    rows.sort_unstable_by_key(|row: &Row| row.id);
-    Ok(Kept { names, rows, ending, damage: reader.damage() })
+
+    fn kept(mut self, damage: Option<Damage>) -> Result<Kept, String> {
+        let names = self.names.ok_or("the run's names are missing: it died before it began")?;
+        self.rows.sort_unstable_by_key(|row: &Row| row.id);
+        Ok(Kept { names, rows: self.rows, ending: self.ending, damage })
+    }
+}
+
+fn open(path: &Path) -> Outcome<BufReader<File>> {
+    let file = File::open(path).map_err(|e| failed(path, e).hint("a run's folder is what --run-dir named"))?;
+    Ok(BufReader::new(file))
+}
+
+fn failed(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::new(format!("failed to read {}: {why}", path.display()))
 }
 
 /// The requests of a kept run as a trace: when each should have been sent, how long prompt and answer were, its class.

@@ -8,6 +8,7 @@ use super::replay::Outline;
 use super::requests::{self, Prepared};
 use super::target::Endpoint;
 use super::tokens::Counter;
+use crate::bench::curve::args::Shape;
 use crate::failure::{Failure, Outcome};
 use crate::http::Server;
 use crate::progress;
@@ -44,6 +45,8 @@ pub struct Ran {
     pub notes: Vec<String>,
     /// Whether SIGTERM ended it.
     pub terminated: bool,
+    /// The hash of its plan.
+    pub plan: String,
 }
 
 impl Ran {
@@ -71,6 +74,9 @@ pub struct Names {
     templated: bool,
     /// A moment of the run's clock, and the same in Unix time, ns.
     anchor: (u64, u64),
+    /// Which point of a curve it is, if it is one.
+    #[serde(default)]
+    pub point: Option<Shape>,
 }
 
 /// What is known of it once it has ended, beside its rows.
@@ -85,8 +91,15 @@ pub struct Ending {
     reader_late_p99_ns: Option<f64>,
     fd_limit_hit: Option<bool>,
     notes: Vec<String>,
-    #[serde(skip)]
+    #[serde(default)]
     spec_decode: Option<SpecDecode>,
+}
+
+impl Ending {
+    /// Of a run of a model, which has no client to judge.
+    pub fn in_virtual_time(origin: Option<Time>) -> Ending {
+        Ending { origin_ns: origin.map(Time::ns), ..Ending::default() }
+    }
 }
 
 /// Sends the load and gathers everything about it.
@@ -140,7 +153,24 @@ impl Names {
             lengths_exact: !matches!(counter, Counter::None) && prepared.api() == Api::Completions,
             templated: !matches!(prepared.api(), Api::Completions | Api::LlamaCompletion | Api::TgiGenerate),
             anchor: (now.ns(), anchor.unix_ns(now)),
+            point: None,
         }
+    }
+
+    /// A moment of the run's clock in Unix time, ms.
+    pub fn unix_ms(&self, at: Time) -> u64 {
+        self.anchor.1.saturating_add_signed(at.minus(Time(self.anchor.0))) / 1_000_000
+    }
+
+    /// The same, of a run whose clock begins at zero.
+    pub fn in_virtual_time(self) -> Names {
+        let now = clock::now();
+        Names { anchor: (0, WallAnchor::take().unix_ns(now)), ..self }
+    }
+
+    /// The same, of a point of a curve.
+    pub fn of_point(self, point: Option<Shape>) -> Names {
+        Names { point, ..self }
     }
 
     fn date(&self, at: Time) -> LocalDate {
@@ -199,7 +229,16 @@ pub fn assemble(
         fd_limit_hit: ending.fd_limit_hit,
         ..ClientHealth::default()
     };
-    Ok(Ran { facts, rows: measured, health, description, extras, notes: ending.notes, terminated: ending.terminated })
+    Ok(Ran {
+        facts,
+        rows: measured,
+        health,
+        description,
+        extras,
+        notes: ending.notes,
+        terminated: ending.terminated,
+        plan: plan.hash().to_string(),
+    })
 }
 
 /// A row that was never sent doesn't know its class.

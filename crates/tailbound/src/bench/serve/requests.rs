@@ -4,6 +4,7 @@ mod dialogue;
 mod writer;
 
 use super::args::ServeArgs;
+use super::passes::Passes;
 use super::replay::Replay;
 use super::target::Endpoint;
 use crate::failure::Outcome;
@@ -30,6 +31,7 @@ pub struct Prepared {
     id_prefix: String,
     stream: bool,
     choices: u32,
+    passes: Option<Passes>,
 }
 
 enum Bodies {
@@ -76,7 +78,13 @@ impl Prepared {
             id_prefix: args.target.request_id_prefix.clone().unwrap_or_else(random_prefix),
             stream,
             choices,
+            passes: None,
         })
+    }
+
+    /// The same, going through the prompts in another order than theirs.
+    pub fn in_passes(self, passes: Passes) -> Prepared {
+        Prepared { passes: Some(passes), ..self }
     }
 
     /// Bytes of all bodies.
@@ -94,15 +102,16 @@ impl Prepared {
 
     /// The first measured request, for a ready check.
     pub fn first(&self) -> client::Request<'_> {
-        self.numbered(0, "ready".into())
+        self.numbered(0, 0, "ready".into())
     }
 
-    fn numbered(&self, item: usize, id: Cow<'_, str>) -> client::Request<'_> {
-        let item = item % self.lengths.len();
+    fn numbered(&self, number: u32, item: usize, id: Cow<'_, str>) -> client::Request<'_> {
+        let passes = self.passes.as_ref();
+        let item = passes.map_or(item, |p| p.item(number)) % self.lengths.len();
         let (prompt_tokens, output_tokens) = self.lengths[item];
         let (body, keep_text) = match &self.bodies {
-            Bodies::Whole(all) => (&*all[item], false),
-            Bodies::Dialogue(dialogue) => (dialogue.body(item), dialogue.needs_answer(item)),
+            Bodies::Whole(all) => (passes.map_or(Cow::Borrowed(&*all[item]), |p| p.body(number, &all[item])), false),
+            Bodies::Dialogue(dialogue) => (Cow::Borrowed(dialogue.body(item)), dialogue.needs_answer(item)),
         };
         client::Request {
             headers: vec![("x-request-id", Cow::Owned(format!("{}{id}", self.id_prefix)))],
@@ -121,8 +130,8 @@ impl client::Requests for Prepared {
     fn request(&self, id: IntentId) -> client::Request<'_> {
         let intent = self.plan.intent(id);
         match intent.stage {
-            Stage::Measured => self.numbered(intent.item as usize, id.0.to_string().into()),
-            Stage::Warmup => self.numbered(intent.item as usize, format!("warmup-{}", id.0).into()),
+            Stage::Measured => self.numbered(id.0, intent.item as usize, id.0.to_string().into()),
+            Stage::Warmup => self.numbered(id.0, intent.item as usize, format!("warmup-{}", id.0).into()),
             Stage::Probe => client::Request {
                 headers: vec![("x-request-id", Cow::Owned(format!("{}probe-{}", self.id_prefix, id.0)))],
                 stream: self.stream,

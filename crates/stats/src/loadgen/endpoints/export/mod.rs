@@ -1,23 +1,15 @@
 //! Writes the submission folder of a measured curve, including the steady-state block that no official tool writes.
 
-mod summary;
+pub(super) mod summary;
 mod yaml;
 
 use serde_json::{Map, Value, json};
 
 use super::check::{Folder, PUBLISHED};
 use super::passes::{Seen, super_passes};
-use super::plan::Offline;
+use super::plan::{Offline, by_rule_s};
+use super::point::Answered;
 use super::steady;
-
-/// One request of a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// Its moments and tokens after the first chunk.
-    pub seen: Seen,
-    /// All its output tokens, by the reference tokenizer.
-    pub output_tokens: u64,
-}
 
 /// What was sent before a point was measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +29,7 @@ pub struct MeasuredPoint {
     pub concurrency: u64,
     /// Its part in the offline result.
     pub offline: Offline,
-    /// Performance requests in issue order, failed ones left out.
+    /// Performance requests in issue order; one without an end is no completed sample.
     pub samples: Vec<Answered>,
     /// Requests that failed.
     pub failed: u64,
@@ -131,37 +123,75 @@ pub fn export(submission: &Submission) -> Result<Folder, CannotExport> {
     let root = format!("{}/{}", s.organisation, s.id);
     folder.insert(&format!("{root}/docs/README.md"), s.docs.as_bytes());
     folder.insert(&format!("{root}/src/{}/README.md", s.source.0), s.source.1.as_bytes());
-    let mut summaries = Vec::new();
-    for p in &s.points {
-        let summary = summary::of(&p.samples, p.failed, &s.version, p.started_at_ms);
-        summaries.push(summary.ok_or(CannotExport::Empty(p.concurrency))?);
-    }
-    let best = summaries.iter().filter_map(|v| v["tps"].as_f64()).fold(0.0, f64::max);
-    for (p, summary) in s.points.iter().zip(&summaries) {
+    for (p, files) in s.points.iter().zip(files(s)?) {
         let at = format!("{root}/results/{}/{}/r{}", s.system, s.model, p.concurrency);
         if folder.get(&format!("{at}/point.yaml")).is_some() {
             return Err(CannotExport::Twice(p.concurrency));
         }
+        for (name, content) in files {
+            folder.insert(&format!("{at}/{name}"), content);
+        }
+    }
+    Ok(folder)
+}
+
+/// The same points as run folders, the layout that MLPerf Inference v6.1's checker and `endpoints-submission-cli runs create` take:
+/// `<system>/<model>/r<N>/` with `performance/` and `accuracy/` inside.
+///
+/// # Errors
+/// If a point has nothing to report.
+pub fn run_folders(submission: &Submission) -> Result<Folder, CannotExport> {
+    let s = submission;
+    let mut folder = Folder::default();
+    for (p, files) in s.points.iter().zip(files(s)?) {
+        for (name, content) in files {
+            let inside = match name {
+                "result_summary.json" => "performance/",
+                "accuracy_results.json" => "accuracy/",
+                _ => "",
+            };
+            folder.insert(&format!("{}/{}/r{}/{inside}{name}", s.system, s.model, p.concurrency), content);
+        }
+    }
+    Ok(folder)
+}
+
+/// Every point's files by name.
+fn files(s: &Submission) -> Result<Vec<Vec<(&'static str, Vec<u8>)>>, CannotExport> {
+    let mut summaries = Vec::new();
+    for p in &s.points {
+        let summary = summary::of(&p.samples, p.failed, &s.version, p.started_at_ms).filter(|_| p.completed() > 0);
+        summaries.push(summary.ok_or(CannotExport::Empty(p.concurrency))?);
+    }
+    let best = summaries.iter().filter_map(|v| v["tps"].as_f64()).fold(0.0, f64::max);
+    let of = |(p, summary): (&MeasuredPoint, &Value)| {
         let mut desc = s.system_desc.clone();
         desc.insert("max_supported_concurrency".into(), s.c_max.into());
         let share = summary["tps"].as_f64().filter(|_| best > 0.0).map(|tps| tps / best);
         desc.insert("tps_utilization".into(), json!(share));
-        folder.insert(&format!("{at}/system_desc.json"), pretty(&Value::Object(desc)));
-        folder.insert(&format!("{at}/result_summary.json"), pretty(summary));
-        folder.insert(&format!("{at}/config.yaml"), yaml::text(&p.config));
-        folder.insert(&format!("{at}/point.yaml"), yaml::text(&point(s, p)));
-        if let Some(accuracy) = &p.accuracy {
-            folder.insert(&format!("{at}/accuracy_results.json"), pretty(accuracy));
-        }
+        let mut files = vec![
+            ("system_desc.json", pretty(&Value::Object(desc))),
+            ("result_summary.json", pretty(summary)),
+            ("config.yaml", yaml::text(&p.config).into_bytes()),
+            ("point.yaml", yaml::text(&point(s, p, summary)).into_bytes()),
+        ];
+        files.extend(p.accuracy.as_ref().map(|a| ("accuracy_results.json", pretty(a))));
+        files
+    };
+    Ok(s.points.iter().zip(&summaries).map(of).collect())
+}
+
+impl MeasuredPoint {
+    fn completed(&self) -> usize {
+        self.samples.iter().filter(|s| s.seen.done_ns.is_some()).count()
     }
-    Ok(folder)
 }
 
 fn pretty(value: &Value) -> Vec<u8> {
     format!("{value:#}\n").into_bytes()
 }
 
-fn point(s: &Submission, p: &MeasuredPoint) -> Value {
+fn point(s: &Submission, p: &MeasuredPoint, summary: &Value) -> Value {
     let seeds = &PUBLISHED[PUBLISHED.len() - 1];
     let dedicated = p.offline == Offline::Dedicated;
     let mut doc = json!({
@@ -169,7 +199,7 @@ fn point(s: &Submission, p: &MeasuredPoint) -> Value {
         "dataset": s.dataset,
         "runtime_settings": {
             "load_pattern": if dedicated { "max_throughput" } else { "concurrency" },
-            "min_duration_ms": 600_000,
+            "min_duration_ms": (by_rule_s(p.concurrency) * 1000.0) as u64,
             "stream_all_chunks": true,
             "runtime": {
                 "scheduler_rng_seed": seeds.scheduler,
@@ -198,6 +228,7 @@ fn point(s: &Submission, p: &MeasuredPoint) -> Value {
             Offline::Elected => "elected",
             Offline::Dedicated => "dedicated",
         },
+        "output_token_average": summary["output_sequence_lengths"]["avg"],
         "steady_state": steady_state(p, s.dataset_samples),
     });
     for (name, value) in &s.disclosure {

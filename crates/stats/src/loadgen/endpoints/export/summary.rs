@@ -2,11 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Answered;
 use crate::loadgen::endpoints::client::{GRID, early_stopping_estimate, percentile};
+use crate::loadgen::endpoints::point::Answered;
 
 /// The figures of a point; times in ns. `None` without a completed sample.
-pub(super) fn of(samples: &[Answered], failed: u64, version: &str, started_at_ms: u64) -> Option<Value> {
+pub(in crate::loadgen::endpoints) fn of(
+    samples: &[Answered],
+    failed: u64,
+    version: &str,
+    started_at_ms: u64,
+) -> Option<Value> {
     let completed = samples.iter().filter(|s| s.seen.done_ns.is_some()).count() as u64;
     let first = samples.iter().map(|s| s.seen.issued_ns).min()?;
     let last = samples.iter().filter_map(|s| s.seen.done_ns).max()?;
