@@ -156,8 +156,11 @@ pub fn run_folders(submission: &Submission) -> Result<Folder, CannotExport> {
     Ok(folder)
 }
 
-/// Every point's files by name.
-fn files(s: &Submission) -> Result<Vec<Vec<(&'static str, Vec<u8>)>>, CannotExport> {
+/// A point's files by name.
+type Files = Vec<(&'static str, Vec<u8>)>;
+
+/// Every point's files.
+fn files(s: &Submission) -> Result<Vec<Files>, CannotExport> {
     let mut summaries = Vec::new();
     for p in &s.points {
         let summary = summary::of(&p.samples, p.failed, &s.version, p.started_at_ms).filter(|_| p.completed() > 0);
