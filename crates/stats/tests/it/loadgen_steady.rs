@@ -78,6 +78,25 @@ fn a_climb_is_drift_and_a_step_is_an_anomaly() {
     assert_eq!(d.block(SIZE).verdict, "anomaly");
 }
 
+/// Over many super-passes a trend is found that is none to anybody: the block speaks of it only from 5 % on.
+#[test]
+fn a_trend_of_ttft_that_does_not_matter_is_no_drift() {
+    let block = |end_to_end: f64| {
+        let mut seen = run(&[20.0; 40], 120.0);
+        let n = seen.len() as f64;
+        for (i, s) in seen.iter_mut().enumerate() {
+            let more = (80e6 * end_to_end * i as f64 / n) as i64;
+            s.first_ns = s.first_ns.map(|t| t + more);
+            s.done_ns = s.done_ns.map(|t| t + more);
+        }
+        let d = detect(&super_passes(&seen, SIZE));
+        assert!(d.found && d.trend.contains(&("ttft_p50", Trend::Up)), "{d:?}");
+        d.block(SIZE).state
+    };
+    assert!(block(0.01).iter().all(|(_, word)| *word == "Plateau"));
+    assert!(block(0.2).contains(&("ttft_p50", "Drifting Up")));
+}
+
 #[test]
 fn too_few_passes_and_no_tokens_find_nothing() {
     assert!(!detection(&[20.0; 4], 600.0).found);

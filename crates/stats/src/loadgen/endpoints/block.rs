@@ -46,15 +46,15 @@ impl Detection {
             _ if gated_fall => "drifting_down",
             _ => "not found",
         };
-        let word = |t: Trend| match t {
-            Trend::Up => "Drifting Up",
-            Trend::Down => "Drifting Down",
-            Trend::Steady | Trend::Insufficient => "Plateau",
+        let word = |name: &str| match self.drifting().find(|(n, _)| *n == name) {
+            Some((_, Trend::Up)) => "Drifting Up",
+            Some((_, Trend::Down)) => "Drifting Down",
+            _ => "Plateau",
         };
         // Inside a window that was found every gated metric is flat, whatever comes after it.
-        let state = self.trend.iter().map(|&(name, t)| {
+        let state = self.trend.iter().map(|&(name, _)| {
             let gated = self.found && name.starts_with("tpot");
-            (name, if gated { "Plateau" } else { word(t) })
+            (name, if gated { "Plateau" } else { word(name) })
         });
         Block {
             status,

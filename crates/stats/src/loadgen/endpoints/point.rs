@@ -183,6 +183,15 @@ fn reasons(plan: &PlannedPoint, f: &Figures, steady: &Detection) -> Vec<Reason> 
         why.push(Reason::new("no_tpot", sentence));
     }
     why.extend(window_reason(plan, steady));
+    // TPOT is level in a window that was found; the rules want the other metrics to be level as well.
+    let drifting: Vec<&str> = steady.drifting().map(|(name, _)| name).filter(|n| n.starts_with("ttft")).collect();
+    if steady.found && !drifting.is_empty() {
+        let sentence = format!(
+            "{} drifts by 5 % or more from the steady window on: warm up longer, or look for what fills up",
+            drifting.join(" and ")
+        );
+        why.push(Reason::new("ttft_drifts", sentence));
+    }
     why
 }
 

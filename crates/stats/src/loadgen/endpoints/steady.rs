@@ -135,6 +135,16 @@ pub struct Detection {
     pub anomaly: Option<Anomaly>,
     /// Trend of each watched metric from the window to the end of the run.
     pub trend: Vec<(&'static str, Trend)>,
+    /// By how much each changes over that stretch, end to end, as a share of its median.
+    pub change: Vec<(&'static str, f64)>,
+}
+
+impl Detection {
+    /// The watched metrics that drift: a trend, and one that matters. Over many super-passes a test finds the least of trends.
+    pub fn drifting(&self) -> impl Iterator<Item = (&'static str, Trend)> + '_ {
+        let matters = |name: &str| self.change.iter().any(|&(n, change)| n == name && change.abs() >= DRIFT_FLOOR);
+        self.trend.iter().copied().filter(move |&(name, t)| matches!(t, Trend::Up | Trend::Down) && matters(name))
+    }
 }
 
 /// Finds the first steady window of a run, by the reference's floor of 600 s.
@@ -160,6 +170,7 @@ pub fn detect_within(all: &[SuperPass], floor_s: f64) -> Detection {
             window: None,
             anomaly: None,
             trend: trends(passes),
+            change: changes(passes),
         };
     };
     let (lo, hi) = plateaus[shown];
@@ -183,6 +194,7 @@ pub fn detect_within(all: &[SuperPass], floor_s: f64) -> Detection {
         window: Some(window),
         anomaly: level_shift(passes, &plateaus, shown),
         trend: trends(&passes[lo..]),
+        change: changes(&passes[lo..]),
     }
 }
 
@@ -216,6 +228,10 @@ fn trend(values: &[f64]) -> Trend {
 
 fn trends(passes: &[SuperPass]) -> Vec<(&'static str, Trend)> {
     WATCHED.iter().map(|&m| (m.name, trend(&trajectory(passes, m)))).collect()
+}
+
+fn changes(passes: &[SuperPass]) -> Vec<(&'static str, f64)> {
+    WATCHED.iter().filter_map(|&m| Some((m.name, relative_drift(&trajectory(passes, m))?))).collect()
 }
 
 fn admissible(passes: &[SuperPass]) -> bool {
