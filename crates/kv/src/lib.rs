@@ -6,6 +6,9 @@
 
 mod event;
 mod hash;
+mod msgpack;
+pub mod published;
+pub mod vllm;
 
 pub use event::{Event, Log, Stored};
 pub use hash::BlockHash;

@@ -5,6 +5,7 @@
 //! measuring client is made of.
 #![allow(unsafe_code)] // the home of it; everywhere else it is denied
 
+pub mod alloc;
 pub mod clock;
 pub mod date;
 pub mod limits;

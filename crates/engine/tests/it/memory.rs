@@ -1,38 +1,10 @@
 //! Nothing is allocated once every buffer has its size.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use tailbound_clock::{Dur, Time};
 use tailbound_engine::*;
+use tailbound_os::alloc::{self, Counting};
 
 use crate::driver::constant;
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting per thread, since tests run side by side.
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator unchanged; the counter is a thread-local `Cell` without a destructor,
-// so that it neither allocates nor can be gone.
-#[allow(unsafe_code)]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(block, layout) }
-    }
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(block, layout, size) }
-    }
-}
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
@@ -49,7 +21,7 @@ fn allocations(config: Config, rounds: u64) -> u64 {
     again.extend(0..CLIENTS);
     while sent < rounds * CLIENTS {
         if sent >= rounds * CLIENTS / 2 && before == 0 {
-            before = ALLOCATIONS.with(Cell::get);
+            before = alloc::allocations();
         }
         let now = engine.next_wake().unwrap_or(Time::ZERO);
         for client in again.drain(..) {
@@ -63,7 +35,7 @@ fn allocations(config: Config, rounds: u64) -> u64 {
         again.extend(engine.finished().iter().map(|f| f.id.0 % CLIENTS));
     }
     assert!(engine.counters().prefix_hits > 0 && engine.counters().evictions > 0);
-    ALLOCATIONS.with(Cell::get) - before
+    alloc::allocations() - before
 }
 
 #[test]
