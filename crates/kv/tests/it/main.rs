@@ -1,4 +1,5 @@
 //! Against golden vectors and events captured from a real vLLM; what is missing here is not part of the repository.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use serde_json::Value;
 use std::path::PathBuf;
