@@ -12,6 +12,7 @@ pub const ALLOWED: &[(&str, &[&str])] = &[
     ("workload", &["clock", "record"]),
     ("stats", &["clock", "record"]),
     ("engine", &["clock", "kv"]),
+    ("route", &["clock", "kv"]),
     ("trace", &["clock", "workload"]),
     ("prompt", &["clock", "workload", "token"]),
     ("report", &["clock", "record", "stats"]),
@@ -20,7 +21,7 @@ pub const ALLOWED: &[(&str, &[&str])] = &[
 ];
 
 /// Crates that decide and so must not be able to do I/O: none of these may appear among their dependencies, however deep.
-pub const PURE: &[&str] = &["clock", "record", "workload", "trace", "stats", "wire", "kv", "engine", "prompt"];
+pub const PURE: &[&str] = &["clock", "record", "workload", "trace", "stats", "wire", "kv", "engine", "route", "prompt"];
 
 /// What "I/O" means for [`PURE`].
 pub const IO_CRATES: &[&str] = &["tokio", "hyper", "mio", "socket2", "rustix", "tailbound-os", "rand"];

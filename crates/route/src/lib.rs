@@ -1,0 +1,45 @@
+//! Which replica: the endpoint table, prefix indexes, filters, scorers, pickers, flow control, latency prediction and splits,
+//! as one machine. No clock, no I/O: the gateway and the simulation drive the same code.
+//!
+//! The driver tells [`Router::on`] what happened and does what the [`Effect`]s say. It calls again with [`Event::Wake`] at
+//! [`Router::next_wake`]. What a request weighs on a replica is counted when it is dispatched, not when it answers, and is
+//! taken back once, however it ends.
+//!
+//! Policies are `EndpointPickerConfig`s, as the published endpoint pickers read them ([`Policy::from_yaml`]); names,
+//! parameters, formulas and default weights are theirs.
+
+mod config;
+mod disagg;
+mod endpoint;
+mod event;
+mod explain;
+mod flow;
+mod load;
+mod names;
+mod pick;
+mod predict;
+mod prefix;
+mod quota;
+mod request;
+mod rewrite;
+mod router;
+mod signals;
+mod table;
+
+pub use config::{
+    BandSpec, Complaint, DataLayerSpec, FlowControlSpec, PickerConfig, PluginSpec, Policy, ProfileSpec, Reference,
+    SourceSpec,
+};
+pub use endpoint::{Endpoint, EndpointId, ROLE_LABEL, Role};
+pub use event::{Complete, Dispatch, Effect, Event, KvMessage, MAX_TARGETS, Refusal, Targets, Usage};
+pub use explain::{Decision, MAX_SCORES};
+pub use flow::Waiting;
+pub use load::Load;
+pub use pick::Compare;
+pub use predict::Accuracy;
+pub use prefix::{HashInput, Hashing, KvHealth, KvPool, KvState, hash_chain};
+pub use quota::Limits;
+pub use request::{Arrival, DEFAULT_TENANT, Otherwise, Prompt, RequestId, Slo};
+pub use rewrite::{ModelMatch, ModelName, Rewrite, RewriteRule, RewriteTarget};
+pub use router::{Config, Router};
+pub use signals::{Loras, Signals};

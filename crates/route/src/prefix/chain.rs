@@ -1,0 +1,88 @@
+use crate::request::Prompt;
+use twox_hash::XxHash64;
+
+/// Which of the published inputs a chain is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HashInput {
+    /// Bytes of the prompt, four to a token (2026-05).
+    Chars,
+    /// Token ids (2026-08).
+    Tokens,
+}
+
+/// How a prompt is cut and hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hashing {
+    /// What of.
+    pub input: HashInput,
+    /// Tokens in a block; of bytes four times as many.
+    pub block_tokens: u32,
+    /// Most blocks.
+    pub most_blocks: usize,
+}
+
+/// The published chain: h₀ = xxh64(model ‖ salt), then for each block, a partial last one too,
+/// hᵢ = xxh64(bytes ‖ LE8(hᵢ₋₁)), or hᵢ = xxh64(LE8(xxh64(LE4 of the tokens)) ‖ LE8(hᵢ₋₁)).
+///
+/// A prompt shorter than one block has no hashes. Input that isn't there is replaced by the other.
+pub fn hash_chain(how: &Hashing, model: &str, salt: Option<&str>, prompt: Prompt<'_>, out: &mut Vec<u64>) {
+    let Prompt { text, tokens } = prompt;
+    let block_tokens = how.block_tokens as usize;
+    out.clear();
+    let mut seed = XxHash64::with_seed(0);
+    std::hash::Hasher::write(&mut seed, model.as_bytes());
+    std::hash::Hasher::write(&mut seed, salt.unwrap_or("").as_bytes());
+    let mut last = std::hash::Hasher::finish(&seed);
+    let by_tokens = match how.input {
+        HashInput::Chars => text.is_empty(),
+        HashInput::Tokens => !tokens.is_empty(),
+    };
+    if by_tokens {
+        if tokens.len() < block_tokens {
+            return;
+        }
+        for block in tokens.chunks(block_tokens).take(how.most_blocks) {
+            last = pair(tokens_hash(block), last);
+            out.push(last);
+        }
+        return;
+    }
+    let block_bytes = block_tokens * CHARS_PER_TOKEN;
+    if text.len() < block_bytes {
+        return;
+    }
+    for block in text.chunks(block_bytes).take(how.most_blocks) {
+        let mut hasher = XxHash64::with_seed(0);
+        std::hash::Hasher::write(&mut hasher, block);
+        std::hash::Hasher::write(&mut hasher, &last.to_le_bytes());
+        last = std::hash::Hasher::finish(&hasher);
+        out.push(last);
+    }
+}
+
+const CHARS_PER_TOKEN: usize = 4;
+
+/// One hash for each item, whatever stands before it: media are found one by one.
+pub(crate) fn media_chain(media: &[u64], out: &mut Vec<u64>) {
+    out.clear();
+    out.extend_from_slice(media);
+}
+
+fn tokens_hash(tokens: &[u32]) -> u64 {
+    let mut hasher = XxHash64::with_seed(0);
+    let mut bytes = [0u8; 256];
+    for run in tokens.chunks(64) {
+        for (place, token) in bytes.chunks_exact_mut(4).zip(run) {
+            place.copy_from_slice(&token.to_le_bytes());
+        }
+        std::hash::Hasher::write(&mut hasher, &bytes[..run.len() * 4]);
+    }
+    std::hash::Hasher::finish(&hasher)
+}
+
+fn pair(content: u64, before: u64) -> u64 {
+    let mut bytes = [0u8; 16];
+    bytes[..8].copy_from_slice(&content.to_le_bytes());
+    bytes[8..].copy_from_slice(&before.to_le_bytes());
+    XxHash64::oneshot(0, &bytes)
+}

@@ -1,0 +1,16 @@
+//! The router from outside: events in, effects out.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
+
+mod configs;
+mod data;
+mod disagg;
+mod driver;
+mod faults;
+mod flow;
+mod formulas;
+mod kv;
+mod memory;
+mod predict;
+mod prefix;
+mod properties;
+mod splits;
