@@ -28,9 +28,9 @@ pub struct WorkloadArgs {
 enum WorkloadCommand {
     /// What a trace is like: arrivals, lengths, sessions, prefix sharing, and what became of every row
     Describe(describe::DescribeArgs),
-    /// Learn a model of a trace's clients: when they send, and what
+    /// Learn a model of a trace's clients: when they send, what, and how their conversations go on
     Fit(fit::FitArgs),
-    /// Draw a workload from a model
+    /// Draw a workload: from a model, from a ServeGen pool, or from laws
     Generate(Box<generate::GenerateArgs>),
     /// Write a trace in another format; faster, shorter or thinner if asked
     Convert(convert::ConvertArgs),
@@ -86,15 +86,18 @@ pub fn run(args: &WorkloadArgs) -> Outcome<u8> {
 }
 
 impl SourceArgs {
-    fn open(&self) -> Outcome<Reader> {
-        let options = Options {
+    fn options(&self) -> Options {
+        Options {
             format: self.trace_format,
             failures: if self.drop_failures { Failures::Drop } else { Failures::Keep },
             columns: self.columns.clone(),
             lossy: self.lossy,
             ..Options::default()
-        };
-        open_trace(&self.file, &options)
+        }
+    }
+
+    fn open(&self) -> Outcome<Reader> {
+        open_trace(&self.file, &self.options())
     }
 }
 

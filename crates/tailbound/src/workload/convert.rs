@@ -1,15 +1,15 @@
 //! `tailbound workload convert FILE --output FILE`: another format, and transforms on the way.
 
-use super::{OutputFormat, SourceArgs, account, place, unreadable, write_trace};
+use super::{OutputFormat, SourceArgs, account, open_trace, place, unreadable, write_trace};
 use crate::failure::{Failure, Outcome};
 use crate::units;
 use clap::Args;
 use std::path::PathBuf;
-use tailbound_clock::Seed;
-use tailbound_trace::Trace;
+use tailbound_clock::{Dur, Seed};
 use tailbound_trace::transform::Unit;
+use tailbound_trace::{Names, Trace};
 
-/// Write a trace in another format. Window first, then sample, then speed.
+/// Write a trace in another format. First what is kept (window, samples), then what is added (merge, number), then lengths and time.
 #[derive(Args, Debug)]
 pub struct ConvertArgs {
     #[command(flatten)]
@@ -32,9 +32,30 @@ pub struct ConvertArgs {
     /// Keep this share of the sessions, each whole: `0.1` or `10%`
     #[arg(long, value_name = "SHARE", value_parser = share)]
     sample_sessions: Option<f64>,
-    /// Which sessions --sample-sessions keeps
+    /// Keep this share of the clients, each with all it sends
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with = "sample_sessions")]
+    sample_clients: Option<f64>,
+    /// Which sessions or clients a sample keeps
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
+    /// Another trace to add, from its own beginning; may be given again
+    #[arg(long, value_name = "FILE")]
+    merge: Vec<PathBuf>,
+    /// Exactly so many rows: the first, or the whole trace over and over with new sessions
+    #[arg(long, value_name = "N", value_parser = units::count32)]
+    num_prompts: Option<u32>,
+    /// Factor on prompt lengths; shared beginnings grow with them
+    #[arg(long, value_name = "X", value_parser = factor)]
+    input_scale: Option<f64>,
+    /// Factor on output lengths
+    #[arg(long, value_name = "X", value_parser = factor)]
+    output_scale: Option<f64>,
+    /// Cut every group of prompts that share a beginning into so many that don't share with each other
+    #[arg(long, value_name = "N", value_parser = units::some32)]
+    prefix_roots: Option<u32>,
+    /// Shorten every silence to this at most
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    max_gap: Option<Dur>,
 }
 
 /// How much faster a trace is to be.
@@ -81,6 +102,31 @@ fn transform(args: &ConvertArgs, trace: &mut Trace, told: &mut String) -> Outcom
     if let Some(share) = args.sample_sessions {
         let gone = trace.sample(Unit::Session, share, Seed(args.seed)).map_err(failed)?;
         *told += &format!("  sample: {gone} rows of other sessions left out\n");
+    }
+    if let Some(share) = args.sample_clients {
+        let gone = trace.sample(Unit::Client, share, Seed(args.seed)).map_err(failed)?;
+        *told += &format!("  sample: {gone} rows of other clients left out\n");
+    }
+    for file in &args.merge {
+        let other = Trace::collect(open_trace(file, &args.source.options())?).map_err(unreadable)?;
+        *told += &format!("  merged: {} rows of {}\n", other.rows.len(), file.display());
+        let own = std::mem::replace(trace, Trace::of_rows(Vec::new(), Names::default(), None));
+        *trace = Trace::merge(vec![own, other]).map_err(failed)?;
+    }
+    if let Some(n) = args.num_prompts {
+        *told += &format!("  rows: {n} of {}\n", trace.rows.len());
+        trace.take_exactly(n as usize).map_err(failed)?;
+    }
+    if args.input_scale.is_some() || args.output_scale.is_some() {
+        trace.multiply_lengths(args.input_scale.unwrap_or(1.0), args.output_scale.unwrap_or(1.0)).map_err(failed)?;
+    }
+    if let Some(roots) = args.prefix_roots {
+        trace.split_prefixes(roots).map_err(failed)?;
+    }
+    if let Some(cap) = args.max_gap {
+        let capped = trace.cap_gaps(i64::try_from(cap.ns()).unwrap_or(i64::MAX));
+        let removed = capped.removed_ns as f64 / 1e9;
+        *told += &format!("  gaps: {} shortened, {removed} s of silence taken out\n", capped.gaps);
     }
     let factor = match (args.rate_scale, args.speed_up) {
         (Some(RateScale::PerSecond(rate)), _) => Some(trace.scale_to_rate(rate).map_err(failed)?),

@@ -7,6 +7,7 @@ use crate::output;
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
+use tailbound_trace::servegen::Pool;
 use tailbound_trace::{Description, describe, describe::explain};
 
 /// What a trace is like.
@@ -27,6 +28,9 @@ pub struct DescribeArgs {
 
 /// Reads, describes and prints. The account of the rows is part of the text; beside JSON it goes to stderr too.
 pub fn run(args: &DescribeArgs) -> Outcome<()> {
+    if args.source.file.is_dir() {
+        return pool(args);
+    }
     let description = describe(&mut args.source.open()?).map_err(unreadable)?;
     if let Some(path) = &args.html {
         place::write(path, |sink| {
@@ -42,6 +46,21 @@ pub fn run(args: &DescribeArgs) -> Outcome<()> {
         Format::Json => {
             eprint!("{}", account(&description.accounting));
             output::print(&json(&description, args.explain)?)
+        }
+    }
+}
+
+/// A folder is a ServeGen pool: what its windows state.
+fn pool(args: &DescribeArgs) -> Outcome<()> {
+    if args.html.is_some() {
+        return Err(Failure::usage("--html draws traces; a pool has no arrivals until `workload generate` draws them"));
+    }
+    let figures = Pool::open(&args.source.file).map_err(unreadable)?.figures();
+    match args.format {
+        Format::Text => output::print(&format!("{}  (servegen)\n{figures}", args.source.file.display())),
+        Format::Json => {
+            let json = serde_json::to_string_pretty(&figures);
+            output::print(&(json.map_err(|e| Failure::new(format!("failed to write the description: {e}")))? + "\n"))
         }
     }
 }

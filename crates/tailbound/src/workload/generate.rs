@@ -32,8 +32,6 @@ pub struct GenerateArgs {
     /// Spearman's correlation of input and output tokens within a client of the pool
     #[arg(long, value_name = "R", default_value = "0", allow_negative_numbers = true, requires = "servegen")]
     client_correlation: f64,
-    #[command(flatten)]
-    laws: LawArgs,
     /// The same seed draws the same workload, on every machine
     #[arg(long, value_name = "N", default_value = "0")]
     seed: u64,
@@ -49,6 +47,8 @@ pub struct GenerateArgs {
     /// Its format
     #[arg(long, value_enum, default_value_t = OutputFormat::Canonical)]
     output_format: OutputFormat,
+    #[command(flatten)]
+    laws: LawArgs,
 }
 
 const EXAMPLES: &str = "\

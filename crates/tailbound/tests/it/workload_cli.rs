@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use tailbound_clock::Seed;
 use tailbound_trace::generate::{Generate, fit, generate};
+use tailbound_trace::servegen::Pool;
 use tailbound_trace::{Description, Error, Failures, Options, Output, Trace, describe, open, write};
 
 fn workload(args: &[&str]) -> Ended {
@@ -142,6 +143,15 @@ fn conversion_changes_what_was_asked_and_accounts_for_the_rest() {
     let fewer = trace(&to);
     assert!((400..600).contains(&fewer.rows.len()), "{}", fewer.rows.len());
     assert!(fewer.span_ns() < trace(&file).span_ns() * 51 / 100);
+    let flags = ["--merge", &file, "--num-prompts", "5000", "--input-scale", "2", "--prefix-roots", "3", "--max-gap", "1s"];
+    let ended = convert(&[&["--output-format", "mooncake"][..], &flags].concat());
+    for line in ["  merged: 2000 rows", "  rows: 5000 of 4000", "  gaps: "] {
+        assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
+    }
+    let more = trace(&to);
+    assert_eq!((more.rows.len(), more.rows[0].input), (5000, trace(&file).rows[0].input.map(|n| 2 * n)));
+    assert!(more.times().windows(2).all(|w| w[1] - w[0] <= 1_000_000_000));
+    convert(&["--output-format", "canonical"]);
     let stdout = workload(&["convert", &to, "--output", "-", "--output-format", "canonical"]).exits(0).stdout;
     assert_eq!(stdout.as_bytes(), fs::read(&to).unwrap());
     assert_eq!(names(dir.path()), ["out.jsonl"], "no partial file is left");
@@ -233,6 +243,10 @@ fn workloads_are_drawn_from_laws_files_and_pools() {
     let pooled = draw(&["--servegen", &pool, "--window", "840min..860min", "--pool-rate", "10/s"]);
     assert!((11_000..13_000).contains(&pooled.rows.len()), "{}", pooled.rows.len());
     assert!(pooled.rows.iter().all(|r| r.client.is_some() && r.more.as_ref().is_some_and(|m| m.reasoning.is_some())));
+    let text = workload(&["describe", &pool]).exits(0).stdout;
+    assert!(text.contains("clients        29, over 144 windows of 600 s (24 h)"), "{text}");
+    let json = workload(&["describe", &pool, "--format", "json"]).exits(0).json();
+    assert_eq!(json, serde_json::to_value(Pool::open(&pool).unwrap().figures()).unwrap());
     workload(&["generate", "--output", &to, "--servegen", &pool, "--window", "90h..91h"]).refuses(1, &["nothing lies"]);
 }
 

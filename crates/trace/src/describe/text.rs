@@ -116,7 +116,7 @@ fn lengths(f: &mut Formatter<'_>, d: &Description) -> fmt::Result {
     d.duration_s.map_or(Ok(()), |figures| length_line(f, "duration (s)", &figures))
 }
 
-fn length_line(f: &mut Formatter<'_>, word: &str, x: &LengthFigures) -> fmt::Result {
+pub(crate) fn length_line(f: &mut Formatter<'_>, word: &str, x: &LengthFigures) -> fmt::Result {
     let (p1, p50, p90, p99, p999) = (num(x.p1), num(x.p50), num(x.p90), num(x.p99), num(x.p999));
     writeln!(
         f,
@@ -199,7 +199,7 @@ fn conversation_lines(f: &mut Formatter<'_>, d: &Description) -> fmt::Result {
 }
 
 /// Six significant digits, without a tail of zeros.
-fn num(x: f64) -> String {
+pub(crate) fn num(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{x}");
     }

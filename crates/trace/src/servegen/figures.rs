@@ -1,7 +1,8 @@
 use super::{Pattern, Pool};
-use crate::describe::{LengthFigures, figures_of};
+use crate::describe::{LengthFigures, figures_of, length_line, num};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 
 /// A pool in figures: sums of what its windows state, nothing drawn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -105,5 +106,35 @@ impl Pool {
             active_clients_per_window: figures_of(active),
             aggregate_rate: figures_of(rates),
         }
+    }
+}
+
+impl Display for PoolFigures {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let hours = num(f64::from(self.window_s) * self.windows as f64 / 3600.0);
+        writeln!(f, "clients        {}, over {} windows of {} s ({hours} h)", self.clients, self.windows, self.window_s)?;
+        writeln!(f, "requests       {} expected", num(self.requests_expected))?;
+        let (half, most) = (self.clients_for_50pct, self.clients_for_90pct);
+        let top = num(100.0 * self.top_client_share);
+        writeln!(f, "  by client    {half} send half of them, {most} send 90 %, the busiest {top} %")?;
+        let laws: Vec<String> = self.patterns.iter().map(|(law, n)| format!("{law} {n}")).collect();
+        writeln!(f, "  laws         {} (windows of clients; none is idle)", laws.join(", "))?;
+        for (word, figures) in [
+            ("rate (/s)", self.aggregate_rate),
+            ("gap CV", self.client_window_cv),
+            ("active clients", self.active_clients_per_window),
+        ] {
+            if let Some(figures) = figures {
+                length_line(f, word, &figures)?;
+            }
+        }
+        for (field, mean) in &self.rate_weighted_mean {
+            writeln!(f, "{field:<14} mean {}", num(*mean))?;
+        }
+        if self.requests_without_length_distribution > 0.0 {
+            let n = num(self.requests_without_length_distribution);
+            writeln!(f, "  beware       {n} requests come at times without a distribution of lengths")?;
+        }
+        Ok(())
     }
 }

@@ -62,7 +62,7 @@ fn describe(trace: &Trace) -> Description {
 }
 
 #[test]
-fn twenty_composed_workloads_match_the_sums_and_the_bands() {
+fn composed_workloads_match_the_sums_and_the_bands() {
     let Some(expected) = json("servegen_generated_expected.json") else { return };
     for (key, want) in expected["files"].as_object().unwrap() {
         let (pool, ask) = ask(key);
@@ -75,29 +75,32 @@ fn twenty_composed_workloads_match_the_sums_and_the_bands() {
             let (ours, theirs) = (sums.means[field] * stretch, mean.as_f64().unwrap());
             assert!((ours - theirs).abs() <= 1e-9 * theirs, "{key} {field}: {ours}, not {theirs}");
         }
-        let runs: Vec<Trace> = (0..20).map(|seed| compose(&pool, &ask, Seed(seed)).unwrap()).collect();
+        // A mean of 20 runs is uncertain by 0.6 % in m-large, whose busiest client has gaps with a CV of 10.9 for ten minutes: three
+        // of twenty such means are beyond 1 % (benches/workload_generate.md). Of 100 runs none should be.
+        let seeds = if key.contains("m-large") { 100 } else { 20 };
+        let runs: Vec<Trace> = (0..seeds).map(|seed| compose(&pool, &ask, Seed(seed)).unwrap()).collect();
         let total: usize = runs.iter().map(|t| t.rows.len()).sum();
         let near = |what: &str, got: f64, want: f64, share: f64| {
             println!("{key} {what}: {got:.4} against {want:.4}");
             assert!((got / want - 1.0).abs() <= share, "{key} {what}: {got}, not {want}");
         };
-        // Counts are as random as the laws make them: bursty clients leave them uncertain by a percent even over 20 runs.
-        near("requests", total as f64 / 20.0, sums.requests, 0.025);
+        // Counts are as random as the laws make them.
+        near("requests", total as f64 / seeds as f64, sums.requests, 0.015);
         let input = sums.means.get("input_tokens").or_else(|| sums.means.get("text_tokens")).unwrap();
         let rows = || runs.iter().flat_map(|t| &t.rows);
         let pooled =
             |field: fn(&Row) -> Option<u32>| rows().map(|r| f64::from(field(r).unwrap())).sum::<f64>() / total as f64;
-        // How much of which client there is in 20 runs is uncertain too; 1 % is met by three pools, 2 % by m-large's bursty two.
-        let share = if key.contains("m-large") { 0.02 } else { 0.01 };
-        near("input", pooled(|r| r.input), *input, share);
-        near("output", pooled(|r| r.output), sums.means["output_tokens"], share);
+        near("input", pooled(|r| r.input), *input, 0.01);
+        near("output", pooled(|r| r.output), sums.means["output_tokens"], 0.01);
         let figures: Vec<_> = runs.iter().map(|t| burstiness(&t.times())).collect();
         let cv = mean(figures.iter().map(|f| f.gap_cv.unwrap()));
         let iod = |k: usize| mean(figures.iter().map(|f| f.dispersion[k].unwrap()));
         for (what, got) in [("gap_cv_pop", cv), ("iod_1s", iod(0)), ("iod_10s", iod(1))] {
             let [mean, sd] = ["mean", "sd"].map(|k| want["upstream_20_seeds"][what][k].as_f64().unwrap());
             println!("{key} {what}: {got:.4} against {mean:.4} ± {sd:.4}");
-            assert!(got >= mean - sd, "{key} {what}: {got} under {mean} - {sd}");
+            // Their mean of 20 and ours are both uncertain: by sd/√20 each, about.
+            let error = sd * f64::sqrt(2.0 / 20.0);
+            assert!(got >= mean - 2.0 * error, "{key} {what}: {got} under {mean} - 2 × {error}");
             // Upstream fixes the counts per window; ours vary, which shows from 10 s up.
             assert!(what == "iod_10s" || got <= mean + sd, "{key} {what}: {got} over {mean} + {sd}");
         }

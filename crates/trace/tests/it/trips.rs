@@ -4,9 +4,9 @@
 use proptest::prelude::*;
 use std::io::Cursor;
 use tailbound_clock::{Dur, Seed};
-use tailbound_trace::describe::burstiness;
+use tailbound_trace::describe::{PrefixFigures, burstiness, describe_rows};
 use tailbound_trace::transform::Unit;
-use tailbound_trace::{Body, Format, Media, MediaKind, Message, More, Names, Options, Output, Row, Trace, read, write};
+use tailbound_trace::{Body, Clock, Format, Media, MediaKind, Message, More, Names, Options, Output, Row, Trace, read, write};
 
 fn message() -> impl Strategy<Value = Message> {
     ("[a-z]{1,6}", "\\PC{0,12}").prop_map(|(role, content)| Message { role: role.into(), content: content.into() })
@@ -350,6 +350,37 @@ fn silences_are_capped_and_the_loss_reported() {
     assert_eq!(capped.gaps, long);
     assert_eq!(trace.span_ns(), span - capped.removed_ns);
     assert!(trace.times().windows(2).all(|w| w[1] - w[0] <= 600_000_000_000));
+}
+
+#[test]
+fn longer_prompts_share_as_much_longer_beginnings() {
+    let Some(root) = crate::data() else { return };
+    let file = root.join("mooncake/synthetic_trace.first2000.jsonl");
+    let trace = Trace::collect(tailbound_trace::open(file, &Options::default()).unwrap()).unwrap();
+    let prefix = |t: &Trace| describe_rows(&t.rows, &t.names, t.block_tokens, Clock::Offset).prefix.unwrap();
+    let (before, mut twice) = (prefix(&trace), trace.clone());
+    twice.multiply_lengths(2.0, 0.5).unwrap();
+    let after = prefix(&twice);
+    assert_eq!((after.hash_ids.rows_len_ne_ceil, twice.rows[7].input), (0, trace.rows[7].input.map(|n| 2 * n)));
+    let near = |a: u64, b: u64| assert!((a as f64 / b as f64 - 1.0).abs() < 0.01, "{a} {b}");
+    near(after.prefix_cache[0].token_hits, 2 * before.prefix_cache[0].token_hits);
+    let mut half = trace.clone();
+    half.multiply_lengths(0.5, 1.0).unwrap();
+    assert_eq!(prefix(&half).hash_ids.rows_len_ne_ceil, 0);
+    let ratio = |p: &PrefixFigures| p.prefix_cache[0].token_hit_ratio.unwrap();
+    assert!((ratio(&prefix(&half)) / ratio(&before) - 1.0).abs() < 0.03);
+
+    let mut split = trace.clone();
+    split.split_prefixes(4).unwrap();
+    let fewer = prefix(&split);
+    assert!(ratio(&fewer) < ratio(&before) && fewer.hash_ids.distinct > before.hash_ids.distinct);
+    let mut same = trace.clone();
+    same.split_prefixes(1).unwrap();
+    assert_eq!(plain(&same), plain(&trace));
+    assert!(same.split_prefixes(0).is_err());
+    let mut text = Trace::of_rows(vec![Row::default()], Names::default(), None);
+    text.rows[0].more_mut().body = Body::Text("said".into());
+    assert!(text.multiply_lengths(2.0, 1.0).is_err() && text.multiply_lengths(1.0, 2.0).is_ok());
 }
 
 #[test]

@@ -40,7 +40,7 @@ pub fn arrivals(a: &ArrivalFigures) -> Block {
     table("Arrivals", &["figure", "value"], rows)
 }
 
-const LENGTHS: [&str; 8] = ["", "mean", "p1", "p50", "p90", "p99", "p99.9", "max"];
+const LENGTHS: [&str; 8] = ["quantity", "mean", "p1", "p50", "p90", "p99", "p99.9", "max"];
 
 fn figures(word: &str, x: &LengthFigures) -> Vec<String> {
     let values = [x.mean, x.p1, x.p50, x.p90, x.p99, x.p999, x.max].map(brief);
@@ -138,7 +138,7 @@ pub fn account(d: &Description) -> Vec<Block> {
     let of = |word: String, seen: &tailbound_trace::Seen| vec![word, count(seen.count), count(seen.first_row)];
     rows.extend(a.dropped.iter().map(|(why, seen)| of(format!("dropped: {}", why.word()), seen)));
     rows.extend(a.notices.iter().map(|(what, seen)| of(format!("note: {}", what.word()), seen)));
-    vec![table("Rows", &["", "rows", "first at row"], rows)]
+    vec![table("Rows", &["what became of them", "rows", "first at row"], rows)]
 }
 
 /// What the figures mean.

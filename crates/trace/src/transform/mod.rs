@@ -1,5 +1,7 @@
 //! Traces made faster, shorter, smaller or larger, without breaking what belongs together.
 
+mod lengths;
+
 use crate::collect::Trace;
 use crate::error::Error;
 use crate::hash::FixedMap;
@@ -75,27 +77,6 @@ impl Trace {
             *at -= capped.removed_ns;
         }
         capped
-    }
-
-    /// Multiplies prompt and output lengths, rounded, at least 1 where there was something. Refused for prompts whose length is
-    /// not the trace's to choose: texts, and blocks that would no longer fit.
-    pub fn multiply_lengths(&mut self, input: f64, output: f64) -> Result<(), Error> {
-        if !(input > 0.0 && output > 0.0 && input.is_finite() && output.is_finite()) {
-            return refuse("failed to multiply lengths: the factors must be above zero");
-        }
-        if let Some(i) = self.rows.iter().position(|r| input != 1.0 && r.blocks().is_some_and(|b| !b.is_empty())) {
-            return refuse(format!("failed to multiply prompt lengths: row {} has prefix blocks of its length", i + 1));
-        }
-        let times = |n: &mut u32, factor: f64| {
-            if *n > 0 {
-                *n = libm::round(f64::from(*n) * factor).clamp(1.0, f64::from(u32::MAX)) as u32;
-            }
-        };
-        for row in &mut self.rows {
-            row.input.iter_mut().for_each(|n| times(n, input));
-            row.output.iter_mut().for_each(|n| times(n, output));
-        }
-        Ok(())
     }
 
     /// Keeps about `share` of the clients or sessions, each wholly or not at all. Which ones depends on the seed and their names
