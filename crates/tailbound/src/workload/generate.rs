@@ -132,9 +132,10 @@ fn from_pool(args: &GenerateArgs, folder: &Path) -> Outcome<Trace> {
 
 fn from_laws(args: &GenerateArgs) -> Outcome<Trace> {
     let spec = args.laws.spec(args.duration, args.rate_scale)?;
-    if let Extent::Seconds(seconds) = spec.extent {
-        not_too_many(spec.arrivals.mean_rate(seconds) * seconds)?;
-    }
+    not_too_many(match spec.extent {
+        Extent::Seconds(seconds) => spec.arrivals.mean_rate(seconds) * seconds,
+        Extent::Requests(n) => n as f64,
+    })?;
     synthesize(&spec, Seed(args.seed)).map_err(|e| Failure::new(e).during("drawing from laws"))
 }
 
