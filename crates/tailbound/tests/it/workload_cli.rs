@@ -143,7 +143,8 @@ fn conversion_changes_what_was_asked_and_accounts_for_the_rest() {
     let fewer = trace(&to);
     assert!((400..600).contains(&fewer.rows.len()), "{}", fewer.rows.len());
     assert!(fewer.span_ns() < trace(&file).span_ns() * 51 / 100);
-    let flags = ["--merge", &file, "--num-prompts", "5000", "--input-scale", "2", "--prefix-roots", "3", "--max-gap", "1s"];
+    let flags =
+        ["--merge", &file, "--num-prompts", "5000", "--input-scale", "2", "--prefix-roots", "3", "--max-gap", "1s"];
     let ended = convert(&[&["--output-format", "canonical"][..], &flags].concat());
     for line in ["  merged: 2000 rows", "  rows: 5000 of 4000", "  gaps: "] {
         assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);

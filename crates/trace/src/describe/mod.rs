@@ -19,12 +19,12 @@ pub use groups::{GroupFigures, Grouped};
 pub(crate) use lengths::Histogram;
 pub use lengths::LengthFigures;
 pub(crate) use lengths::figures_of;
-pub(crate) use text::{length_line, num};
 pub use plots::{Counts, Plots};
 pub use prefix::{CAPACITIES, CacheFigures, IdFigures, PrefixFigures};
 pub use profile::{Cycle, ProfileFigures};
 pub use prompts::PromptFigures;
 pub use sessions::SessionFigures;
+pub(crate) use text::{length_line, num};
 
 use crate::account::{Accounting, Notice};
 use crate::conversations::ConversationFigures;

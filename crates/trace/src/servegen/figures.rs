@@ -112,7 +112,11 @@ impl Pool {
 impl Display for PoolFigures {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let hours = num(f64::from(self.window_s) * self.windows as f64 / 3600.0);
-        writeln!(f, "clients        {}, over {} windows of {} s ({hours} h)", self.clients, self.windows, self.window_s)?;
+        writeln!(
+            f,
+            "clients        {}, over {} windows of {} s ({hours} h)",
+            self.clients, self.windows, self.window_s
+        )?;
         writeln!(f, "requests       {} expected", num(self.requests_expected))?;
         let (half, most) = (self.clients_for_50pct, self.clients_for_90pct);
         let top = num(100.0 * self.top_client_share);

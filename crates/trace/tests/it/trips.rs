@@ -6,7 +6,9 @@ use std::io::Cursor;
 use tailbound_clock::{Dur, Seed};
 use tailbound_trace::describe::{PrefixFigures, burstiness, describe_rows};
 use tailbound_trace::transform::Unit;
-use tailbound_trace::{Body, Clock, Format, Media, MediaKind, Message, More, Names, Options, Output, Row, Trace, read, write};
+use tailbound_trace::{
+    Body, Clock, Format, Media, MediaKind, Message, More, Names, Options, Output, Row, Trace, read, write,
+};
 
 fn message() -> impl Strategy<Value = Message> {
     ("[a-z]{1,6}", "\\PC{0,12}").prop_map(|(role, content)| Message { role: role.into(), content: content.into() })
