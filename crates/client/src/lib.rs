@@ -1,6 +1,6 @@
 //! The live load: a measuring client that does not book its own delays as the server's.
 //!
-//! [`run`] drives a [`Load`](tailbound_workload::Load) against a [`Target`] and turns every request into a
+//! [`run`] drives a [`Schedule`] (a [`Load`](tailbound_workload::Load), mostly) against a [`Target`] and turns every request into a
 //! [`Row`](tailbound_record::Row). Each loop is one thread with its own `epoll` and its own connections:
 //!
 //! 1. **Pacing.** The pacer's thread wakes the load ahead of each arrival and posts what is due soon; the loop sends it on its nanosecond,
@@ -30,6 +30,7 @@ mod log;
 mod pacer;
 mod request;
 mod run;
+mod schedule;
 mod target;
 mod tls;
 
@@ -40,4 +41,5 @@ pub use fetch::{Reply, fetch};
 pub use log::{Late, RunLog};
 pub use request::{Request, Requests};
 pub use run::{one, run};
+pub use schedule::Schedule;
 pub use target::{Header, Target, Trust};

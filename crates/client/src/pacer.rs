@@ -3,6 +3,7 @@
 //! The pacer's own thread wakes the load ahead of each arrival and hands what is due soon to the loops, which send on the nanosecond.
 //! What a *finished* request sets free is handed to the loop that finished it, on the spot: a closed loop costs no switch of threads.
 
+use crate::Schedule;
 use crate::control::{Control, Phase};
 use crate::job::Assigned;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +12,7 @@ use tailbound_clock::{Dur, Time};
 use tailbound_os::clock;
 use tailbound_os::poll::EventFd;
 use tailbound_record::{Row, Why};
-use tailbound_workload::{IntentId, Load, LoadEffect, LoadEvent};
+use tailbound_workload::LoadEffect;
 
 /// A loop's letter box, and its rows on their way out.
 pub(crate) struct Port {
@@ -72,7 +73,7 @@ pub(crate) struct Pacer<'l> {
 }
 
 struct State<'l> {
-    load: &'l mut Load,
+    load: &'l mut dyn Schedule,
     effects: Vec<LoadEffect>,
     now: Time,
     /// Whose turn it is to get the next request.
@@ -87,7 +88,7 @@ struct State<'l> {
 const LOOK_UP: Dur = Dur::from_ms(20);
 
 impl<'l> Pacer<'l> {
-    pub fn new(load: &'l mut Load, loops: usize) -> std::io::Result<Pacer<'l>> {
+    pub fn new(load: &'l mut dyn Schedule, loops: usize) -> std::io::Result<Pacer<'l>> {
         let state =
             State { load, effects: Vec::new(), now: Time::ZERO, turn: 0, asleep_until: Time::MAX, cancel_at: None };
         Ok(Pacer {
@@ -115,10 +116,10 @@ impl<'l> Pacer<'l> {
     }
 
     /// A loop tells that a request ended; what may be sent now goes to `own`.
-    pub fn ended(&self, now: Time, id: u32, ok: bool, answer_tokens: u32, own: &mut Vec<Assigned>, ports: &[Port]) {
+    pub fn ended(&self, now: Time, row: &Row, own: &mut Vec<Assigned>, ports: &[Port]) {
         let mut state = held(&self.state);
         let wake_before = state.asleep_until;
-        state.on(now, LoadEvent::Ended { id: IntentId(id), ok, answer_tokens });
+        state.on(now, Heard::Ended(row));
         let mut finished = false;
         for effect in state.effects.drain(..) {
             match effect {
@@ -152,8 +153,7 @@ impl<'l> Pacer<'l> {
         let now = clock::now();
         let phase = control.phase();
         let mut state = held(&self.state);
-        let event = if phase == Phase::Run { LoadEvent::Wake } else { LoadEvent::Stop(control.why()) };
-        state.on(now, event);
+        state.on(now, if phase == Phase::Run { Heard::Nothing } else { Heard::Stop(control.why()) });
         let mut rung = vec![false; ports.len()];
         let mut finished = false;
         let State { effects, turn, .. } = &mut *state;
@@ -205,11 +205,22 @@ impl<'l> Pacer<'l> {
     }
 }
 
+/// What the load is told.
+enum Heard<'a> {
+    Nothing,
+    Ended(&'a Row),
+    Stop(Why),
+}
+
 impl State<'_> {
-    fn on(&mut self, now: Time, event: LoadEvent) {
+    fn on(&mut self, now: Time, heard: Heard<'_>) {
         // Threads read the clock before they take the lock: the machine must not see it go back.
         self.now = self.now.max(now);
-        self.load.on(self.now, event, &mut self.effects);
+        match heard {
+            Heard::Nothing => self.load.wake(self.now, &mut self.effects),
+            Heard::Ended(row) => self.load.ended(self.now, row, &mut self.effects),
+            Heard::Stop(why) => self.load.stop(self.now, why, &mut self.effects),
+        }
     }
 }
 

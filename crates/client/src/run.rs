@@ -6,7 +6,7 @@ use crate::lane::{self, Book, Lane, Shared};
 use crate::log::RunLog;
 use crate::pacer::{Pacer, Port};
 use crate::tls::TlsSetup;
-use crate::{ClientError, Request, Requests, Target};
+use crate::{ClientError, Request, Requests, Schedule, Target};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -14,8 +14,8 @@ use tailbound_clock::Dur;
 use tailbound_os::poll::EventFd;
 use tailbound_os::socket::StampsOn;
 use tailbound_os::{TimerProbe, clock, limits, sched, usage};
-use tailbound_record::{End, Moment, Row, StampSource};
-use tailbound_workload::{IntentId, Law, Load, Spec};
+use tailbound_record::{Row, StampSource};
+use tailbound_workload::{IntentId, Load, Spec};
 
 /// Descriptors kept for other things than connections: files, pipes, epoll instances.
 const RESERVED: u64 = 64;
@@ -32,7 +32,7 @@ const PACER_PRIORITY: u8 = lane::PRIORITY + 2;
 /// # Errors
 /// Only what keeps the run from beginning: an unusable target, TLS that cannot be set up, too few descriptors.
 pub fn run(
-    load: &mut Load,
+    load: &mut dyn Schedule,
     requests: &dyn Requests,
     target: &Target,
     config: &Config,
@@ -78,14 +78,7 @@ pub fn run(
     }
     log.process_cpu = Dur(usage::process_cpu().ns() - cpu.ns());
     log.origin = load.origin();
-    for unsent in load.unsent() {
-        let mut row = Row::new(u64::from(unsent.id.0));
-        if let Some(scheduled) = unsent.scheduled {
-            row.at.set(Moment::Scheduled, scheduled);
-        }
-        row.end = End::NeverSent(unsent.why);
-        sink(row);
-    }
+    load.unsent().into_iter().for_each(sink);
     Ok(log)
 }
 
@@ -219,7 +212,7 @@ fn loops(config: &Config) -> usize {
 }
 
 /// Raises the limit on descriptors, and refuses a plan that is sure to need more than there are.
-fn make_room(load: &Load, config: &Config) -> Result<u64, ClientError> {
+fn make_room(load: &dyn Schedule, config: &Config) -> Result<u64, ClientError> {
     let limit = limits::raise_nofile().map_err(system("read the limit on file descriptors"))?.now;
     limits::widen_table(limit.min(MOST_AHEAD));
     let Some(needed) = surely_needed(load, config) else { return Ok(limit) };
@@ -234,21 +227,8 @@ fn make_room(load: &Load, config: &Config) -> Result<u64, ClientError> {
     }
 }
 
-/// Connections that will be open at once whatever the server does: those of a load that goes out all at once, and those asked
-/// for ahead. What a paced load needs depends on the server; if it runs out, its rows say so.
-fn surely_needed(load: &Load, config: &Config) -> Option<u64> {
-    let plan = load.plan();
-    // Only sessions' first turns can go out at once.
-    let first = plan.sessions().unwrap_or(plan.requests());
-    let requests = (!plan.endless()).then(|| u64::from(first.max(plan.warmups())));
-    let cap = plan.max_concurrency().map(u64::from);
-    let at_once = match plan.law() {
-        Law::AtOnce => match (requests, cap) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        },
-        _ => None,
-    };
+/// Connections that will be open at once whatever the server does: those of requests that leave together, and those asked for ahead.
+fn surely_needed(load: &dyn Schedule, config: &Config) -> Option<u64> {
     let ahead = Some(config.preconnect as u64).filter(|&n| n > 0);
-    at_once.max(ahead)
+    load.at_once().max(ahead)
 }

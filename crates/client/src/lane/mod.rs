@@ -379,7 +379,6 @@ impl<'a> Lane<'a> {
         };
         conn.socket.abort();
         let now = clock::now();
-        let id = job.id;
         let row = if job.terminal {
             job.finish(tailbound_wire::Eof::Reset, now) // the answer is whole; only the end of its body never came
         } else {
@@ -389,7 +388,7 @@ impl<'a> Lane<'a> {
             let detail = format!("{cause} ({waited} after its release)");
             job.fail(blame, cause, detail, phase, now)
         };
-        self.deliver(id, row);
+        self.deliver(row);
     }
 
     fn cancel_all(&mut self) {
@@ -404,36 +403,35 @@ impl<'a> Lane<'a> {
             let Some(mut conn) = self.remove(slot) else { continue };
             let Some(job) = conn.job.take() else { continue };
             conn.socket.abort();
-            let id = job.id;
             let row = job.abandon(tailbound_record::End::Cancelled(why), clock::now());
-            self.deliver(id, row);
+            self.deliver(row);
         }
     }
 
     fn never_send(&mut self, assigned: Assigned, why: Why) {
-        self.port.put_row(Job::never_sent(assigned, self.index as u16, why));
-        self.shared.pacer.ended(clock::now(), assigned.id, false, 0, &mut self.inbox, self.shared.ports);
+        let row = Job::never_sent(assigned, self.index as u16, why);
+        self.shared.pacer.ended(clock::now(), &row, &mut self.inbox, self.shared.ports);
+        self.port.put_row(row);
         self.admit();
     }
 
     /// A request has ended: its row goes out, and what that sets free comes in.
-    fn deliver(&mut self, id: u32, mut row: Row) {
+    fn deliver(&mut self, mut row: Row) {
         self.jobs -= 1;
         let control = self.shared.control;
-        let (ok, tokens) = (row.ok(), row.output_tokens());
-        if ok { &control.done } else { &control.failed }.fetch_add(1, Relaxed);
+        if row.ok() { &control.done } else { &control.failed }.fetch_add(1, Relaxed);
         control.chunks.fetch_add(row.chunks.len() as u64, Relaxed);
-        control.tokens.fetch_add(u64::from(tokens), Relaxed);
+        control.tokens.fetch_add(u64::from(row.output_tokens()), Relaxed);
         if matches!(row.end, tailbound_record::End::Failed { cause: Cause::LocalLimit, .. }) {
             self.book.local_limit_hits += 1;
         }
         self.book.reads += u64::from(row.net.reads);
         self.shared.requests.answered(&row);
+        self.shared.pacer.ended(self.now, &row, &mut self.inbox, self.shared.ports);
         if !self.shared.config.keep_text {
             row.text = None;
         }
         self.port.put_row(row);
-        self.shared.pacer.ended(self.now, id, ok, tokens, &mut self.inbox, self.shared.ports);
         self.admit();
     }
 

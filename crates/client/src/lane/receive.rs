@@ -99,9 +99,8 @@ impl Lane<'_> {
         } else {
             self.remove(slot);
         }
-        let id = job.id;
         let row = job.finish(Eof::Clean, at);
-        self.deliver(id, row);
+        self.deliver(row);
     }
 
     /// The peer closed its side while a request was in flight.
@@ -134,9 +133,8 @@ impl Lane<'_> {
     fn finish(&mut self, slot: u32, eof: Eof) {
         let Some(mut conn) = self.remove(slot) else { return };
         let Some(job) = conn.job.take() else { return };
-        let id = job.id;
         let row = job.finish(eof, clock::now());
-        self.deliver(id, row);
+        self.deliver(row);
     }
 
     /// Not a byte of an answer came. On a connection that had been idle the server most likely hung up before it saw the
@@ -155,9 +153,8 @@ impl Lane<'_> {
             None => (Blame::Network, Cause::Reset, format!("{address} closed the connection without an answer")),
             Some(e) => io_failure(e, "talk to", Some(address)),
         };
-        let id = job.id;
         let row = job.fail(blame, cause, detail, None, clock::now());
-        self.deliver(id, row);
+        self.deliver(row);
     }
 
     /// The bytes break HTTP.
@@ -165,9 +162,8 @@ impl Lane<'_> {
         let Some(mut conn) = self.remove(slot) else { return };
         let Some(job) = conn.job.take() else { return };
         conn.socket.abort();
-        let id = job.id;
         let row = job.fail(Blame::Server, Cause::Protocol, what, None, clock::now());
-        self.deliver(id, row);
+        self.deliver(row);
     }
 
     fn shake_hands(&mut self, slot: u32, ready: Ready) {

@@ -91,9 +91,8 @@ impl Lane<'_> {
 
     fn give_up(&mut self, job: Option<Box<Job>>, (blame, cause, detail): (Blame, Cause, String)) {
         let Some(job) = job else { return };
-        let id = job.id;
         let row = job.fail(blame, cause, detail, Some(Phase::Connect), clock::now());
-        self.deliver(id, row);
+        self.deliver(row);
     }
 
     /// A connecting socket became writable, or broke.
@@ -131,9 +130,8 @@ impl Lane<'_> {
         let Some(job) = conn.job.take() else { return };
         let address = self.shared.addresses[conn.address];
         let detail = format!("TLS with {address}: {}", tls_words(e));
-        let id = job.id;
         let row = job.fail(Blame::Network, Cause::Tls, detail, Some(Phase::Tls), clock::now());
-        self.deliver(id, row);
+        self.deliver(row);
     }
 
     /// A connection is ready for a request.
