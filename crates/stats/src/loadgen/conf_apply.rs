@@ -82,7 +82,7 @@ impl Settings {
         self.apply_server(&mut lookup);
         let mut remarks = lookup.remarks;
         if source != Source::Defaults {
-            remarks.extend(unread(conf, source));
+            remarks.extend(unread(conf, source, model));
         }
         remarks.sort_by_key(|r| r.line);
         remarks
@@ -195,15 +195,15 @@ impl Lookup<'_> {
 }
 
 /// Lines whose key nothing ever asks for.
-fn unread(conf: &Conf, source: Source) -> Vec<Remark> {
+fn unread(conf: &Conf, source: Source, running: &str) -> Vec<Remark> {
     let remarks = conf.settings.iter().filter_map(|(key, setting)| {
-        let what = unread_key(key, source)?;
+        let what = unread_key(key, source, running)?;
         Some(Remark { line: setting.line, text: setting.text.clone(), what })
     });
     remarks.collect()
 }
 
-fn unread_key(key: &str, source: Source) -> Option<String> {
+fn unread_key(key: &str, source: Source, running: &str) -> Option<String> {
     let Some((head, name)) = key.rsplit_once('.') else {
         return Some("a key is model.scenario.key; LoadGen ignores this one".into());
     };
@@ -212,6 +212,9 @@ fn unread_key(key: &str, source: Source) -> Option<String> {
     };
     if source == Source::Audit && model != "*" {
         return Some("an audit configuration is read with the model `*` alone, so LoadGen ignores this line".into());
+    }
+    if model != "*" && running == "*" {
+        return Some(format!("it is for the model {model:?} and this run names none, so this line is ignored"));
     }
     if DEFAULTS_ONLY.contains(&name) {
         return Some(format!("LoadGen takes {name} from its built-in mlperf.conf alone and ignores it here"));

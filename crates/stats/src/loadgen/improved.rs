@@ -92,30 +92,53 @@ pub fn judge(score: &Score, outcome: &Outcome, bounds: Bounds) -> Report {
     reasons.extend(ending(outcome.stop));
     length(score, outcome, reasons);
     if token_mode {
-        let ttft = sorted(samples.iter().filter_map(|s| s.ttft_ns).collect());
-        let unanswered = lost + (samples.len() - ttft.len()) as u64;
-        list(score, "TTFT", &ttft, unanswered, score.effective.requested.ttft_latency, reasons);
-        list(score, "TPOT", &tpot, lost, score.effective.requested.tpot_latency, reasons);
+        let (ttft, tpot) = (|s: &Sample| s.ttft_ns, |s: &Sample| tokens::tpot(s));
+        let ttft = Held::of(score, outcome, ttft, true);
+        list(score, "TTFT", &ttft, score.effective.requested.ttft_latency, reasons);
+        let tpot = Held::of(score, outcome, tpot, false);
+        list(score, "TPOT", &tpot, score.effective.requested.tpot_latency, reasons);
     } else {
-        let latency = match score.effective.requested.scenario {
-            Scenario::MultiStream => query_latencies(samples),
-            _ => sorted(samples.iter().map(|s| s.latency_ns).collect()),
-        };
-        list(score, "latency", &latency, lost, score.effective.target_latency_ns, reasons);
+        let latency = Held::of(score, outcome, |s| Some(s.latency_ns), true);
+        list(score, "latency", &latency, score.effective.target_latency_ns, reasons);
     }
     own_faults(score, &report.lateness_ns, lost, samples.len() as u64, bounds, &mut report.reasons);
     report
 }
 
-fn query_latencies(samples: &[Sample]) -> Vec<i64> {
-    let mut longest = std::collections::BTreeMap::new();
-    for s in samples {
-        let l = longest.entry(s.query).or_insert(s.latency_ns);
-        *l = (*l).max(s.latency_ns);
+/// What one bound is held against: a value per query (MultiStream: the worst of its samples; a query with one unanswered sample is
+/// unanswered), sorted, and how many have no answer.
+struct Held {
+    sorted: Vec<i64>,
+    unanswered: u64,
+}
+
+impl Held {
+    /// A sample without a value has none (`needed`: it counts as unanswered).
+    fn of(score: &Score, outcome: &Outcome, value: impl Fn(&Sample) -> Option<i64>, needed: bool) -> Held {
+        let e = &score.effective;
+        let per_query = if e.requested.scenario == Scenario::MultiStream { e.samples_per_query.max(1) } else { 1 };
+        let mut held = Held { sorted: Vec::new(), unanswered: outcome.lost.len() as u64 };
+        if per_query == 1 {
+            held.sorted.extend(outcome.samples.iter().filter_map(&value));
+            if needed {
+                held.unanswered += (outcome.samples.len() - held.sorted.len()) as u64;
+            }
+        } else {
+            let mut queries = std::collections::BTreeMap::new();
+            for s in &outcome.samples {
+                let (answered, worst) = queries.entry(s.query).or_insert((0, None));
+                let value = value(s);
+                *answered += u64::from(value.is_some() || !needed);
+                *worst = value.max(*worst);
+            }
+            let issued = outcome.ending.map_or(queries.len() as u64, |end| end.queries_issued);
+            let whole = queries.values().filter(|(answered, _)| *answered == per_query);
+            held.sorted.extend(whole.clone().filter_map(|(_, worst)| *worst));
+            held.unanswered = issued.saturating_sub(whole.count() as u64);
+        }
+        held.sorted.sort_unstable();
+        held
     }
-    let mut list: Vec<i64> = longest.into_values().collect();
-    list.sort_unstable();
-    list
 }
 
 fn ending(stop: Stop) -> Option<Reason> {
@@ -149,8 +172,10 @@ fn length(score: &Score, outcome: &Outcome, reasons: &mut Vec<Reason>) {
     }
 }
 
-/// Constraint and early stopping of one list, with unanswered samples over every bound.
-fn list(score: &Score, what: &'static str, sorted: &[i64], lost: u64, bound: u64, reasons: &mut Vec<Reason>) {
+/// Constraint and early stopping of one list, with unanswered queries over every bound.
+fn list(score: &Score, what: &'static str, held: &Held, bound: u64, reasons: &mut Vec<Reason>) {
+    let Held { sorted, unanswered: lost } = held;
+    let lost = *lost;
     let e = &score.effective;
     let percentile = e.target_latency_percentile;
     let queries = sorted.len() as u64 + lost;

@@ -36,6 +36,20 @@ pub enum Event {
         /// Output tokens, in token mode.
         tokens: Option<i64>,
     },
+    /// A sample's answer is complete, with the moments of it, for drivers that hear of them later than they were. Issued and answered
+    /// moments are the sample's own, also where its query has many.
+    Answered {
+        /// Which.
+        sample: u64,
+        /// When its bytes were written, where that is known.
+        issued: Option<Time>,
+        /// When its first token came, if it was reported.
+        first_token: Option<Time>,
+        /// When its last token came.
+        at: Time,
+        /// Output tokens, in token mode.
+        tokens: Option<i64>,
+    },
     /// A sample will not be answered (a failed request). LoadGen knows no such thing; it is counted.
     Lost {
         /// Which.
@@ -65,12 +79,17 @@ pub struct Options {
     pub set_choice: SetChoice,
     /// How long before its due time a Server query is handed out.
     pub ahead: Dur,
+    /// MultiStream by the rules of 2020: queries come at this fixed interval, and one that comes while the last is still being answered is
+    /// put off by whole intervals. `None`: LoadGen's rule, the next when the last is done.
+    pub interval: Option<Dur>,
     /// How long a sample may stay unanswered after everything was issued; `None` waits for ever, as LoadGen does.
     pub lost_after: Option<Dur>,
     /// Milliseconds since 1970 (UTC) at [`Time::ZERO`].
     pub wall_at_zero_ms: i64,
     /// How FindPeakPerformance judges a rate.
     pub criterion: Criterion,
+    /// Warnings to log before the settings (an audit configuration was applied …).
+    pub warnings: Vec<String>,
     /// Names and versions; an empty `datetime` is filled in.
     pub identity: Identity,
 }
@@ -80,9 +99,11 @@ impl Default for Options {
         Options {
             set_choice: SetChoice::FirstN,
             ahead: Dur::ZERO,
+            interval: None,
             lost_after: None,
             wall_at_zero_ms: 0,
             criterion: Criterion::Constraints,
+            warnings: Vec::new(),
             identity: Identity::default(),
         }
     }

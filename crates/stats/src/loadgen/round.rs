@@ -3,6 +3,9 @@
 use tailbound_clock::{Dur, Time};
 
 use super::effective::Effective;
+pub use super::outcome::Outcome;
+use super::pacing::Ticks;
+pub use super::pacing::{Pacing, Skip};
 use super::samples::{Ending, Sample};
 use super::schedule::{Generated, Phase, Query};
 use super::settings::Scenario;
@@ -48,8 +51,8 @@ pub struct Round {
     lost: Vec<u64>,
     errors: Vec<String>,
     last_done: Time,
-    ahead: Dur,
-    lost_after: Option<Dur>,
+    pacing: Pacing,
+    ticks: Ticks,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,30 +71,9 @@ enum State {
     Lost,
 }
 
-/// What a finished round leaves.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// Completed samples in completion order.
-    pub samples: Vec<Sample>,
-    /// Its ending; `None` if nothing was issued.
-    pub ending: Option<Ending>,
-    /// Why issuing ended.
-    pub stop: Stop,
-    /// Samples without an answer.
-    pub lost: Vec<u64>,
-    /// LoadGen's errors about answers.
-    pub errors: Vec<String>,
-    /// When it started.
-    pub start: Time,
-    /// When the last answer came.
-    pub last_done: Time,
-}
-
 impl Round {
-    /// A round that starts `now`. Server queries are issued `ahead` of their time, for a pacer that does the rest;
-    /// a sample without an answer `lost_after` its issue is given up once nothing else can happen (`None` waits for
-    /// ever, as LoadGen does).
-    pub fn new(e: &Effective, phase: Phase, made: Generated, now: Time, ahead: Dur, lost_after: Option<Dur>) -> Round {
+    /// A round that starts `now`.
+    pub fn new(e: &Effective, phase: Phase, made: Generated, now: Time, pacing: Pacing) -> Round {
         Round {
             scenario: e.requested.scenario,
             phase,
@@ -113,8 +95,8 @@ impl Round {
             lost: Vec::new(),
             errors: Vec::new(),
             last_done: now,
-            ahead,
-            lost_after,
+            pacing,
+            ticks: Ticks::default(),
         }
     }
 
@@ -132,17 +114,20 @@ impl Round {
     /// Time has passed: issues what is due, gives up what is lost.
     pub fn wake(&mut self, now: Time, out: &mut Vec<Vec<Issue>>) {
         self.give_up(now);
-        match self.scenario {
-            Scenario::Server => self.issue_due(now, out),
-            Scenario::SingleStream | Scenario::MultiStream if self.outstanding == 0 => self.issue_one(now, now, out),
-            Scenario::Offline if self.next == 0 || self.phase == Phase::Accuracy => {
+        match (self.scenario, self.interval()) {
+            (_, Some(interval)) => self.issue_at_ticks(now, interval, out),
+            (Scenario::Server, _) => self.issue_due(now, out),
+            (Scenario::SingleStream | Scenario::MultiStream, _) if self.outstanding == 0 => {
+                self.issue_one(now, now, out)
+            }
+            (Scenario::Offline, _) if self.next == 0 || self.phase == Phase::Accuracy => {
                 self.issue_one(self.start, now, out);
             }
             _ => {}
         }
         if self.stop.is_none() && self.next == self.queries.len() {
             let streams = matches!(self.scenario, Scenario::SingleStream | Scenario::MultiStream);
-            let short = streams && self.phase == Phase::Performance;
+            let short = streams && self.phase == Phase::Performance && self.interval().is_none();
             self.stop = Some(if short { Stop::RanOut } else { Stop::AllIssued });
         }
     }
@@ -150,11 +135,11 @@ impl Round {
     fn issue_due(&mut self, now: Time, out: &mut Vec<Vec<Issue>>) {
         let coalesce = self.effective.requested.server_coalesce_queries;
         let mut batch = Vec::new();
-        while self.stop.is_none() && self.next_due().is_some_and(|due| due <= now + self.ahead) {
+        while self.stop.is_none() && self.next_due().is_some_and(|due| due <= now + self.pacing.ahead) {
             let due = self.start + Dur(self.queries[self.next].due_ns);
             batch.push(self.take(due, now.max(due)));
             // A coalesced batch is one call, after which LoadGen looks at its limits.
-            if !coalesce || self.next_due().is_none_or(|due| due > now + self.ahead) {
+            if !coalesce || self.next_due().is_none_or(|due| due > now + self.pacing.ahead) {
                 self.check_limits();
             }
             if !coalesce {
@@ -163,6 +148,25 @@ impl Round {
         }
         if !batch.is_empty() {
             out.push(batch);
+        }
+    }
+
+    fn interval(&self) -> Option<Dur> {
+        self.pacing.interval.filter(|_| self.scenario == Scenario::MultiStream && self.phase == Phase::Performance)
+    }
+
+    fn issue_at_ticks(&mut self, now: Time, interval: Dur, out: &mut Vec<Vec<Issue>>) {
+        while self.stop.is_none() && self.next < self.queries.len() {
+            let due = self.ticks.next(self.start, interval);
+            if due > now {
+                return;
+            }
+            // What has been answered by now may not have been then.
+            let late = self.outstanding > 0 || self.last_done > due;
+            self.ticks.pass(late.then(|| self.first_query + self.next as u64 - 1));
+            if !late {
+                self.issue_one(due, now, out);
+            }
         }
     }
 
@@ -228,6 +232,17 @@ impl Round {
             o.issued = at;
         }
         if place + 1 == self.next {
+            self.last_issued = at;
+        }
+    }
+
+    /// The moment one sample's request really left.
+    pub fn issued_sample(&mut self, sample: u64, at: Time) {
+        let next = self.next;
+        let Some(o) = self.open(sample) else { return };
+        o.issued = at;
+        let query = o.query;
+        if query + 1 == next && self.queries[query].first_sample == sample {
             self.last_issued = at;
         }
     }
@@ -298,7 +313,7 @@ impl Round {
 
     fn give_up(&mut self, now: Time) {
         let Some(deadline) = self.deadline() else { return };
-        let Some(after) = self.lost_after else { return };
+        let Some(after) = self.pacing.lost_after else { return };
         if now < deadline {
             return;
         }
@@ -314,7 +329,7 @@ impl Round {
 
     /// When the oldest outstanding sample is given up, once only an answer could move the round on.
     fn deadline(&self) -> Option<Time> {
-        let after = self.lost_after?;
+        let after = self.pacing.lost_after?;
         let streams = matches!(self.scenario, Scenario::SingleStream | Scenario::MultiStream);
         if self.outstanding == 0 || !(streams || self.stop.is_some()) {
             return None;
@@ -332,8 +347,11 @@ impl Round {
         if self.stop.is_some() {
             return self.deadline();
         }
+        if let Some(interval) = self.interval() {
+            return Some(self.ticks.next(self.start, interval));
+        }
         match self.scenario {
-            Scenario::Server => self.next_due().map(|due| due - self.ahead),
+            Scenario::Server => self.next_due().map(|due| due - self.pacing.ahead),
             Scenario::SingleStream | Scenario::MultiStream if self.outstanding > 0 => self.deadline(),
             _ => Some(self.last_issued.max(self.last_done)),
         }
@@ -356,6 +374,7 @@ impl Round {
             samples,
             stop,
             lost: std::mem::take(&mut self.lost),
+            skips: std::mem::take(&mut self.ticks.skips),
             errors: std::mem::take(&mut self.errors),
             start: self.start,
             last_done: self.last_done,

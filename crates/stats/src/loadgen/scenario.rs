@@ -9,7 +9,7 @@ use super::accuracy::{self, Answer};
 use super::detail::Journal;
 use super::effective::{Effective, Impossible};
 use super::peak::{self, Criterion, Peak, Step};
-use super::round::{Outcome, Round};
+use super::round::{Outcome, Pacing, Round};
 use super::schedule::{self, LoadedSet, Phase, Sequence};
 use super::score;
 use super::settings::{Library, Mode, Settings};
@@ -97,6 +97,15 @@ impl Test {
             Event::Issued { query, at } => self.in_round(|r| r.issued(query, at)),
             Event::FirstToken { sample } => self.in_round(|r| r.first_token(now, sample)),
             Event::Completed { sample, tokens } => self.in_round(|r| r.completed(now, sample, tokens)),
+            Event::Answered { sample, issued, first_token, at, tokens } => self.in_round(|r| {
+                if let Some(issued) = issued {
+                    r.issued_sample(sample, issued);
+                }
+                if let Some(first) = first_token {
+                    r.first_token(first, sample);
+                }
+                r.completed(at, sample, tokens);
+            }),
             Event::Lost { sample } => self.in_round(|r| r.lost(sample)),
         }
         self.advance(now, out);
@@ -129,6 +138,9 @@ impl Test {
         identity.qsl_total = self.library.total;
         identity.qsl_performance = self.library.performance;
         self.journal.identity(&identity);
+        for warning in &self.options.warnings {
+            self.journal.warning(warning);
+        }
         self.journal.settings(&self.effective);
         match self.effective.requested.mode {
             Mode::AccuracyOnly | Mode::SubmissionRun => self.start_accuracy(out),
@@ -188,7 +200,8 @@ impl Test {
         e.target_qps = qps;
         let made = schedule::generate(&e, &set, phase, &mut self.sequence);
         self.journal.generated(&made);
-        let round = Round::new(&e, phase, made, now, self.options.ahead, self.options.lost_after);
+        let Options { ahead, lost_after, interval, .. } = self.options;
+        let round = Round::new(&e, phase, made, now, Pacing { ahead, lost_after, interval });
         self.stage = Stage::Running { round: Box::new(round), set, qps, flushed: false };
     }
 

@@ -20,6 +20,8 @@ mod export;
 mod improved;
 #[path = "loadgen_point.rs"]
 mod point;
+#[path = "loadgen_isca.rs"]
+mod isca;
 #[path = "loadgen_runs.rs"]
 mod runs;
 #[path = "loadgen_scenario.rs"]

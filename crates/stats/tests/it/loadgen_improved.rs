@@ -15,6 +15,7 @@ fn outcome(samples: &[tailbound_stats::loadgen::samples::Sample], stop: Stop) ->
         ending: Ending::of(samples),
         stop,
         lost: vec![],
+        skips: vec![],
         errors: vec![],
         start: Time::ZERO,
         last_done: Time::ZERO,
@@ -96,4 +97,59 @@ fn lateness_and_lost_answers_invalidate_a_run_loadgen_would_accept() {
     let run = lossy.result().unwrap();
     let report = judge(run.score.as_ref().unwrap(), &run.outcome, Bounds::default());
     assert!(report.reasons.iter().any(|r| matches!(r, Reason::LostResponses { lost: 3, .. })), "{:?}", report.reasons);
+}
+
+#[test]
+fn multistream_is_judged_by_queries_in_token_mode_too() {
+    let settings = Settings {
+        scenario: Scenario::MultiStream,
+        multi_stream_samples_per_query: 4,
+        use_token_latencies: true,
+        min_query_count: 300,
+        min_duration_ms: 0,
+        ..Settings::default()
+    };
+    let library = Library { total: 64, performance: 64 };
+    let mut test = Test::new(&settings, library, Options::default()).unwrap();
+    let answer = |now, _: &tailbound_stats::loadgen::round::Issue, _| {
+        Some((Some(now + Dur::from_ms(1)), now + Dur::from_ms(3), Some(3)))
+    };
+    drive(&mut test, answer, |t| t);
+    let run = test.result().unwrap();
+    assert_eq!(run.outcome.samples.len(), 1200, "more samples than the 662 queries that P99 needs");
+    let report = judge(run.score.as_ref().unwrap(), &run.outcome, Bounds::default());
+    let needs: Vec<(u64, u64)> = report
+        .reasons
+        .iter()
+        .filter_map(|r| match r {
+            Reason::EarlyStopping { queries, more_needed, .. } => Some((*queries, *more_needed)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(needs, [(300, 362), (300, 362)], "TTFT and TPOT: {:?}", report.reasons);
+}
+
+#[test]
+fn a_multistream_query_without_one_of_its_answers_is_unanswered() {
+    let settings = Settings {
+        scenario: Scenario::MultiStream,
+        multi_stream_samples_per_query: 4,
+        multi_stream_target_latency_percentile: 0.5,
+        multi_stream_expected_latency_ns: 1e6,
+        min_query_count: 300,
+        min_duration_ms: 400,
+        ..Settings::default()
+    };
+    let library = Library { total: 64, performance: 64 };
+    let options = Options { lost_after: Some(Dur::from_ms(50)), ..Options::default() };
+    let mut test = Test::new(&settings, library, options).unwrap();
+    // Two samples of one query.
+    drive(&mut test, |now, _, s| (s != 41 && s != 42).then(|| (None, now + Dur::from_ms(1), None)), |t| t);
+    let run = test.result().unwrap();
+    assert_eq!(run.outcome.lost, [41, 42]);
+    let score = run.score.as_ref().unwrap();
+    let all = Bounds { lost_share: 1.0, ..Bounds::default() };
+    assert!(judge(score, &run.outcome, all).valid());
+    let none = judge(score, &run.outcome, Bounds::default());
+    assert!(matches!(none.reasons[..], [Reason::LostResponses { lost: 2, allowed: 1, .. }]), "{none:?}");
 }
