@@ -53,7 +53,7 @@ pub enum BenchCommand {
     /// MLPerf Endpoints: the curve of system throughput against speed for each user, point by point
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<crate::bench::curve::args::CurveArgs>),
-    /// MLPerf LoadGen: judge a run again from the logs it left
+    /// MLPerf LoadGen: run its scenarios against a server or a model, judge runs again, audit them
     Loadgen(crate::bench::loadgen::LoadgenArgs),
 }
 

@@ -18,10 +18,10 @@ mod endpoints;
 mod export;
 #[path = "loadgen_improved.rs"]
 mod improved;
-#[path = "loadgen_point.rs"]
-mod point;
 #[path = "loadgen_isca.rs"]
 mod isca;
+#[path = "loadgen_point.rs"]
+mod point;
 #[path = "loadgen_runs.rs"]
 mod runs;
 #[path = "loadgen_scenario.rs"]

@@ -8,6 +8,7 @@ mod bundles;
 mod commands;
 mod curve;
 mod loadgen_cli;
+mod loadgen_run;
 mod machine;
 mod mistakes;
 mod pasted;

@@ -27,11 +27,21 @@ pub fn by_samples(log: &Log, score: &Score, samples: &Samples) -> Judged {
         ending: Ending::of(&samples.list),
         stop: stop(log),
         lost: missing(samples),
+        skips: Vec::new(),
         errors: Vec::new(),
         start: Time::ZERO,
         last_done: Time::ZERO,
     };
-    let report = judge(score, &outcome, Bounds::default());
+    told(score, &outcome, &format!("by {} samples in {}", samples.list.len(), samples.file))
+}
+
+/// Of a run that has just ended.
+pub fn of_run(score: &Score, outcome: &Outcome) -> Judged {
+    told(score, outcome, &format!("by {} samples", outcome.samples.len()))
+}
+
+fn told(score: &Score, outcome: &Outcome, by: &str) -> Judged {
+    let report = judge(score, outcome, Bounds::default());
     let mut facts = Vec::new();
     if let Some([p50, p99, max]) = report.lateness_ns.map(|l| l.map(|ns| ns as f64 / 1e6)) {
         facts.push(format!("issue lateness: median {p50:.3} ms, P99 {p99:.3} ms, longest {max:.3} ms"));
@@ -44,7 +54,7 @@ pub fn by_samples(log: &Log, score: &Score, samples: &Samples) -> Judged {
         // Never laxer than LoadGen, whose own reasons stand if the samples give none.
         reasons = official(score);
     }
-    judged(&format!("by {} samples in {}", samples.list.len(), samples.file), reasons, facts)
+    judged(by, reasons, facts)
 }
 
 /// By the detail log alone, which tells neither lateness nor lost answers.
@@ -127,7 +137,7 @@ fn stop(log: &Log) -> Stop {
     let early = log.entries().iter().find_map(|e| e.value.split_once("Ending early: ")).map(|(_, what)| what);
     let Some(what) = early else { return Stop::AllIssued };
     let number = |before: &str| {
-        let digits = what.split_once(before)?.1.split(|c: char| !c.is_ascii_digit()).next()?;
+        let digits = what.rsplit_once(before)?.1.split(|c: char| !c.is_ascii_digit()).next()?;
         digits.parse().ok()
     };
     let numbers = |a: &str, b: &str| number(a).zip(number(b));

@@ -309,7 +309,7 @@ fn send(
 }
 
 /// First signal: stop sending and drain. Second: end at once.
-fn watch_signals(control: &Control, over: &AtomicBool) {
+pub fn watch_signals(control: &Control, over: &AtomicBool) {
     let mut told = 0;
     while !over.load(Ordering::Relaxed) {
         let signals = signals::interrupts() + signals::terminates();
@@ -330,7 +330,8 @@ fn watch_signals(control: &Control, over: &AtomicBool) {
     }
 }
 
-fn config(args: &ServeArgs) -> client::Config {
+/// How the client is to work.
+pub fn config(args: &ServeArgs) -> client::Config {
     let timeouts = client::Timeouts {
         connect: args.client.connect_timeout,
         first_token: args.client.first_token_timeout.unwrap_or(args.client.timeout),

@@ -105,7 +105,8 @@ impl Prepared {
         self.numbered(0, 0, "ready".into())
     }
 
-    fn numbered(&self, number: u32, item: usize, id: Cow<'_, str>) -> client::Request<'_> {
+    /// Request `number`, of prompt `item` (past the last it begins again), named `id`.
+    pub fn numbered(&self, number: u32, item: usize, id: Cow<'_, str>) -> client::Request<'_> {
         let passes = self.passes.as_ref();
         let item = passes.map_or(item, |p| p.item(number)) % self.lengths.len();
         let (prompt_tokens, output_tokens) = self.lengths[item];

@@ -49,6 +49,22 @@ impl Counter {
         }
     }
 
+    /// `--tokenizer` alone, where there is no server to ask.
+    pub fn local(name: &str) -> Outcome<Counter> {
+        match Hub::from_env().find(name) {
+            Ok(source) => load(source.file(), name),
+            Err(e) => Err(Failure::usage(format!("--tokenizer {name}: failed to {e}"))),
+        }
+    }
+
+    /// The tokenizer, if one is at hand here.
+    pub fn tokenizer(&self) -> Option<&Tokenizer> {
+        match self {
+            Counter::File(tokenizer, _) => Some(tokenizer),
+            _ => None,
+        }
+    }
+
     /// For the report: where counts came from.
     pub fn description(&self) -> String {
         match self {
