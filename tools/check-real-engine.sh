@@ -4,20 +4,13 @@
 #   tools/check-real-engine.sh [PATH-TO-tailbound]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+[ -n "${LLAMA_PORT:-}" ] || exec tools/with-llama.sh "$0" "$@"
 bin=${1:-target/release/tailbound}
 data=${TAILBOUND_DATA:-../shared/data}
-port=${PORT:-18432}
 work=$(mktemp -d)
-tools/llama-server.sh "$port" >"$work/server.log" 2>&1 &
-server=$!
-trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true; rm -rf "$work"' EXIT
-for _ in $(seq 240); do
-  grep -q '^ready' "$work/server.log" && break
-  kill -0 $server 2>/dev/null || { cat "$work/server.log"; echo "the server died"; exit 1; }
-  sleep 0.5
-done
+trap 'rm -rf "$work"' EXIT
 sharegpt=$(ls "$data"/workloads/sharegpt/*.json | head -n 1)
-common=(--port "$port" --model smollm2-135m --dataset-name sharegpt --dataset-path "$sharegpt" --sharegpt-output-len 16 --max-model-len 2048
+common=(--port "$LLAMA_PORT" --model smollm2-135m --dataset-name sharegpt --dataset-path "$sharegpt" --sharegpt-output-len 16 --max-model-len 2048
         --tokenizer "$data/engines/tokenizer.json" --max-concurrency 4 --num-prompts 50 --save-result --save-detailed --result-dir "$work" --no-fail)
 "$bin" bench serve --backend vllm --endpoint /v1/completions --result-filename completions.json "${common[@]}"
 "$bin" bench serve --backend openai --endpoint "/v1/chat/completions" --result-filename chat.json "${common[@]}"
