@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use tailbound_client::{Config, Control, Request, Requests, Target, Trust, run};
+use tailbound_client::{Acks, Config, Control, Request, Requests, Target, Trust, probe, run};
 use tailbound_clock::Dur;
 use tailbound_os::usage;
 use tailbound_record::{Moment, Row};
@@ -73,6 +73,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         preconnect: flags.number("--preconnect").unwrap_or(0),
         ..Config::default()
     };
+    // What the ready check of `bench serve` does.
+    let sends_at_once =
+        flags.on("--ready-check") && probe(&requests.request(IntentId(0)), &target, &config)?.sends_at_once;
+    let config = Config { acks: if sends_at_once { Acks::Delayed } else { Acks::AtOnce }, ..config };
     let mut load = Load::new(spec.plan().map_err(|e| e.to_string())?.into());
     let mut rows = Vec::new();
     let log = run(&mut load, &requests, &target, &config, &Control::new(), &mut |row| rows.push(row))?;

@@ -1,5 +1,6 @@
 //! One connection: a socket, TLS around it where asked for, and at most one request in flight.
 
+use crate::acks::Delayed;
 use crate::h1;
 use crate::job::Job;
 use rustls::ClientConnection;
@@ -28,6 +29,7 @@ pub(crate) struct Conn {
     /// When its timer entry is set for; `Time::MAX`: it has none.
     pub armed: Time,
     pub http: h1::Reader,
+    pub acks: Option<Delayed>,
     pub tls: Option<Box<ClientConnection>>,
     pub job: Option<Box<Job>>,
     pub connect_start: Time,
@@ -45,6 +47,7 @@ impl Conn {
             served: 0,
             armed: Time::MAX,
             http: h1::Reader::default(),
+            acks: None,
             tls: None,
             job: None,
             connect_start,

@@ -18,6 +18,7 @@
 //! One connection carries one request at a time; there is no cap on connections, no hidden queue, no silent retry, no proxy from the
 //! environment. A request is sent a second time only if a kept-alive connection turned out closed before a byte of an answer; that is counted.
 
+mod acks;
 mod config;
 mod conn;
 mod control;
@@ -34,12 +35,12 @@ mod schedule;
 mod target;
 mod tls;
 
-pub use config::{Config, Timeouts};
+pub use config::{Acks, Config, Timeouts};
 pub use control::{Control, Progress};
 pub use error::ClientError;
 pub use fetch::{Reply, fetch};
 pub use log::{Late, RunLog};
 pub use request::{Request, Requests};
-pub use run::{one, run};
+pub use run::{Probe, one, probe, run};
 pub use schedule::Schedule;
 pub use target::{Header, Target, Trust};

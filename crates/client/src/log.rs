@@ -35,6 +35,8 @@ pub struct RunLog {
     pub connections: u64,
     /// Requests sent again because a kept-alive connection turned out closed.
     pub retries: u64,
+    /// Whether the peer was seen to send without waiting for acknowledgements; only looked for with [`crate::Acks::Watched`].
+    pub sends_at_once: bool,
     /// Descriptors this process may have.
     pub descriptors: u64,
     /// Local ports for connections to one address; `None` where the system does not say.

@@ -1,4 +1,4 @@
-use crate::config::Config;
+use crate::config::{Acks, Config};
 use crate::control::Control;
 use crate::error::system;
 use crate::h1::HeadTemplate;
@@ -82,11 +82,33 @@ pub fn run(
     Ok(log)
 }
 
-/// Sends one request and waits for its row: the ready check, a doctor's question.
+/// What one request told.
+#[derive(Clone, Debug)]
+pub struct Probe {
+    /// Its row.
+    pub row: Row,
+    /// The server was seen to send small segments without waiting for the acknowledgement of earlier ones ([`Acks::Delayed`] does it
+    /// no harm). False also where the answer was too short, or too slow, to tell.
+    pub sends_at_once: bool,
+}
+
+/// Sends one request and waits for its row: a doctor's question.
 ///
 /// # Errors
 /// As [`run`].
 pub fn one(request: &Request<'_>, target: &Target, config: &Config) -> Result<Row, ClientError> {
+    ask(request, target, config, config.acks).map(|probe| probe.row)
+}
+
+/// As [`one`], and learns how the server sends: the ready check.
+///
+/// # Errors
+/// As [`run`].
+pub fn probe(request: &Request<'_>, target: &Target, config: &Config) -> Result<Probe, ClientError> {
+    ask(request, target, config, Acks::Watched)
+}
+
+fn ask(request: &Request<'_>, target: &Target, config: &Config, acks: Acks) -> Result<Probe, ClientError> {
     struct Only<'a>(&'a Request<'a>);
     impl Requests for Only<'_> {
         fn request(&self, _: IntentId) -> Request<'_> {
@@ -97,10 +119,11 @@ pub fn one(request: &Request<'_>, target: &Target, config: &Config) -> Result<Ro
         .plan()
         .map_err(|e| ClientError::NotPermitted(e.to_string()))?;
     let mut load = Load::new(plan.into());
-    let config = Config { threads: 1, gather: false, realtime: false, preconnect: 0, ..config.clone() };
+    let config = Config { threads: 1, gather: false, realtime: false, preconnect: 0, acks, ..config.clone() };
     let mut rows = Vec::new();
-    run(&mut load, &Only(request), target, &config, &Control::new(), &mut |row| rows.push(row))?;
-    Ok(rows.pop().unwrap_or_else(|| Row::new(0)))
+    let log = run(&mut load, &Only(request), target, &config, &Control::new(), &mut |row| rows.push(row))?;
+    let row = rows.pop().unwrap_or_else(|| Row::new(0));
+    Ok(Probe { row, sends_at_once: log.sends_at_once })
 }
 
 /// Starts the threads, passes rows on until all have ended, and gives back the loops' books.
@@ -192,6 +215,7 @@ fn enter(log: &mut RunLog, book: Book) {
     log.connections += book.connections;
     log.retries += book.retries;
     log.local_limit_hits += book.local_limit_hits;
+    log.sends_at_once |= book.sends_at_once;
     log.loop_cpu.push(book.cpu);
     for refused in book.refused {
         if !log.refused.contains(&refused) {

@@ -107,6 +107,29 @@ impl Socket {
         would_block(n)
     }
 
+    /// Lets acknowledgements wait, as for an interactive peer: the kernel then sends one for every second small segment, or 40 ms
+    /// after the first, instead of one at every read. Sending one costs more than reading what it is for.
+    ///
+    /// Only for a peer that does not wait for them before it sends more (see [`Socket::segments_sent`]): one that collects
+    /// small writes while an earlier one is unacknowledged (Nagle's algorithm) would be slowed down.
+    pub fn delay_acks(&self) {
+        let _ = set_option(self.fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_QUICKACK, 0);
+    }
+
+    /// Segments this socket has sent, bare acknowledgements included; `None` where the kernel doesn't say (before Linux 4.2).
+    pub fn segments_sent(&self) -> Option<u32> {
+        // struct tcp_info up to and with tcpi_segs_out: eight bytes, twenty-four u32, four u64, and the field itself.
+        const AT: usize = 8 + 24 * 4 + 4 * 8;
+        let mut info = [0u8; AT + 4];
+        let mut len = info.len() as libc::socklen_t;
+        // SAFETY: `info` and `len` are valid for writes and `len` is the size of `info`; the kernel writes no more than that.
+        let rc = unsafe {
+            libc::getsockopt(self.fd.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &mut len)
+        };
+        let field = info[AT..].try_into().ok()?;
+        (rc == 0 && len as usize >= info.len()).then(|| u32::from_ne_bytes(field))
+    }
+
     /// Closes the connection with a reset instead of leaving it in TIME_WAIT: for requests given up in the middle, so that a
     /// cancelled run does not eat the machine's ports.
     pub fn abort(self) {

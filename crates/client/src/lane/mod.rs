@@ -3,7 +3,8 @@
 mod receive;
 mod send;
 
-use crate::config::Config;
+use crate::acks::Watch;
+use crate::config::{Acks, Config};
 use crate::conn::{Conn, State};
 use crate::control::{Control, Phase};
 use crate::error::system;
@@ -45,6 +46,7 @@ pub(crate) struct Book {
     pub connections: u64,
     pub retries: u64,
     pub local_limit_hits: u64,
+    pub sends_at_once: bool,
     pub cpu: Dur,
     pub refused: Vec<String>,
 }
@@ -81,6 +83,8 @@ pub(crate) struct Lane<'a> {
     jobs: usize,
     /// The address that answered last.
     preferred: usize,
+    /// What the connection opened last tells about the server.
+    watch: Option<Watch>,
     head: Vec<u8>,
     buf: Vec<u8>,
     plain: Vec<u8>,
@@ -126,6 +130,7 @@ impl<'a> Lane<'a> {
             spun: Dur::ZERO,
             jobs: 0,
             preferred: 0,
+            watch: (shared.config.acks == Acks::Watched).then(Watch::default),
             head: Vec::new(),
             buf: vec![0; READ],
             plain: if shared.tls.is_some() { vec![0; 32 << 10] } else { Vec::new() },
@@ -192,6 +197,7 @@ impl<'a> Lane<'a> {
         let cpu = Dur(usage::thread_cpu().ns() - cpu.ns());
         self.book.cpu = Dur(cpu.ns().saturating_sub(self.spun.ns()));
         self.book.clock_steps = self.stamps.steps();
+        self.book.sends_at_once = self.watch.as_ref().is_some_and(Watch::sends_at_once);
         self.shared.control.connections.fetch_sub(self.open_connections(), Relaxed);
         self.book
     }

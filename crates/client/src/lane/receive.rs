@@ -43,8 +43,12 @@ impl Lane<'_> {
             let Some(conn) = self.slots[slot as usize].conn.as_mut().filter(|conn| conn.state == State::Busy) else {
                 return;
             };
+            let before = self.watch.as_ref().and_then(|_| conn.socket.segments_sent());
             let got = conn.socket.receive(&mut self.buf);
             self.now = clock::now();
+            if let (Some(watch), Ok(Some(stamped))) = (&mut self.watch, &got) {
+                watch.read(before, conn.socket.segments_sent(), stamped.len);
+            }
             let stamped = match got {
                 Ok(None) => return,
                 Ok(Some(Stamped { len: 0, .. })) => return self.ended_by_peer(slot),
@@ -53,6 +57,9 @@ impl Lane<'_> {
             };
             let Some(at) = self.stamp(slot, stamped) else { return };
             let Some(conn) = self.slots[slot as usize].conn.as_mut() else { return };
+            if let (Some(acks), Some(job)) = (&mut conn.acks, &conn.job) {
+                acks.keep(&conn.socket, job.last, at);
+            }
             let Some(complete) = take_bytes(conn, &self.buf[..stamped.len], &mut self.plain, at) else { return };
             match complete {
                 // What is waited for may have changed, and have a nearer limit: the first token is there, or the last.

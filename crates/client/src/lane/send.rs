@@ -1,6 +1,8 @@
 //! From an assigned request to its bytes in the kernel: an idle connection, or a new one.
 
 use super::{Lane, Slot};
+use crate::acks::{Delayed, Watch};
+use crate::config::Acks;
 use crate::conn::{Conn, State};
 use crate::job::{Assigned, Job, io_failure};
 use crate::log::Late;
@@ -109,6 +111,10 @@ impl Lane<'_> {
         }
         conn.connected = clock::now();
         self.preferred = conn.address;
+        if self.shared.config.acks != Acks::AtOnce {
+            conn.acks = Some(Delayed::start(&conn.socket));
+            self.watch = self.watch.take().map(|_| Watch::default());
+        }
         if let Some(job) = &mut conn.job {
             job.set(Moment::Connected, conn.connected);
         }

@@ -1,6 +1,6 @@
 use crate::server::*;
 use std::io::Write;
-use tailbound_client::{ClientError, Request, fetch, one};
+use tailbound_client::{ClientError, Request, fetch, one, probe};
 use tailbound_clock::Dur;
 use tailbound_wire::Api;
 
@@ -40,4 +40,42 @@ fn one_request_gives_its_row() {
     let row = one(&request, &target(addr), &quick()).unwrap();
     assert!(row.ok(), "{:?}", row.end);
     assert_eq!(row.chunks.len(), 3);
+}
+
+/// A stream of events 5 ms apart, through a socket that collects small writes (Nagle) or not.
+fn dripping(nodelay: bool) -> std::net::SocketAddr {
+    start(move |mut stream, _| {
+        stream.set_nodelay(nodelay).expect("an option of the socket");
+        read_request(&mut stream);
+        let _ = stream.write_all(SSE_CHUNKED.as_bytes());
+        for i in 0..24 {
+            pause(5);
+            let _ = stream.write_all(chunk(&event("x ", (i == 23).then_some("length"))).as_bytes());
+        }
+        let _ = stream.write_all(format!("{}0\r\n\r\n", chunk("data: [DONE]\n\n")).as_bytes());
+        hold(stream);
+    })
+}
+
+#[test]
+fn a_probe_tells_who_waits_for_acknowledgements() {
+    let request = Request::new(Api::Completions, "/v1/completions", &b"{}"[..]);
+    for nodelay in [true, false] {
+        let probe = probe(&request, &target(dripping(nodelay)), &quick()).unwrap();
+        assert!(probe.row.ok(), "{:?}", probe.row.end);
+        assert_eq!(probe.sends_at_once, nodelay);
+    }
+}
+
+#[test]
+fn delayed_acknowledgements_change_no_row_of_a_server_that_does_not_wait_for_them() {
+    let addr = dripping(true);
+    for acks in [tailbound_client::Acks::AtOnce, tailbound_client::Acks::Delayed] {
+        let config = tailbound_client::Config { acks, ..quick() };
+        let (rows, _) = drive(&spec(3, 3), &target(addr), &config, &tailbound_client::Control::new());
+        for row in rows {
+            assert!(row.ok(), "{:?}", row.end);
+            assert_eq!(row.chunks.len(), 24);
+        }
+    }
 }

@@ -92,11 +92,11 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
         output::print(&live::dry_run(args, &plan, &endpoint, &model, &counter, &prepared, outline))?;
         return Ok(None);
     }
-    discover::ready(args, &server, &prepared)?;
+    let acks = discover::ready(args, &server, &prepared)?;
     let names = live::Names::new(&model, &counter, &prompts, &prepared, outline);
     // The bodies are written: texts and rows would only take their memory a second time.
     drop((prompts, data_set, replay));
-    let (rows, ending) = live::run(args, &plan, &server, &prepared, &names)?;
+    let (rows, ending) = live::run(args, &plan, &server, &prepared, &names, acks)?;
     live::assemble(args, &plan, facts, &names, rows, Some(ending)).map(Some)
 }
 

@@ -63,19 +63,23 @@ pub fn reachable(args: &ServeArgs, server: &Server) -> Outcome<()> {
 /// Between two tries at a server that isn't ready.
 const RETRY: Dur = Dur::from_secs(1);
 
-/// `--ready-check-timeout-sec`: the first request, again and again until it is answered.
-pub fn ready(args: &ServeArgs, server: &Server, prepared: &Prepared) -> Outcome<()> {
+/// `--ready-check-timeout-sec`: the first request, again and again until it is answered. Tells how bytes from this server may be
+/// acknowledged.
+pub fn ready(args: &ServeArgs, server: &Server, prepared: &Prepared) -> Outcome<client::Acks> {
     let patience = args.target.ready_check_timeout_sec;
     if patience.is_zero() {
-        return Ok(());
+        return Ok(client::Acks::AtOnce);
     }
     let deadline = clock::now() + patience;
     loop {
         let limits = client::Timeouts { request: patience, ..client::Timeouts::default() };
         let config = client::Config { timeouts: limits, ..client::Config::default() };
-        let row = client::one(&prepared.first(), &server.target, &config)
+        let probe = client::probe(&prepared.first(), &server.target, &config)
             .map_err(|e| Failure::new(format!("failed to {e}")).during("waiting for the server to become ready"))?;
-        let End::Failed { cause, detail, .. } = &row.end else { return Ok(()) };
+        let End::Failed { cause, detail, .. } = &probe.row.end else {
+            let delay = probe.sends_at_once && !args.client.no_delay_acks;
+            return Ok(if delay { client::Acks::Delayed } else { client::Acks::AtOnce });
+        };
         if clock::now() + RETRY >= deadline {
             return Err(Failure::new(format!("the server did not become ready within {patience}: {cause}: {detail}"))
                 .during(format!("asking {}", server.target))

@@ -109,13 +109,21 @@ pub fn run(
     server: &Server,
     prepared: &Prepared,
     names: &Names,
+    acks: client::Acks,
 ) -> Outcome<(Vec<Row>, Ending)> {
     let counters_before = Counters::read(server);
     profiler(args, server, "/start_profile")?;
     let mut journal = Journal::open(args, names)?;
-    let (rows, log) = send(args, plan, server, prepared, &mut journal)?;
+    let config = client::Config { acks, ..config(args) };
+    let (rows, log) = send(args, plan, server, prepared, &config, &mut journal)?;
     profiler(args, server, "/stop_profile")?;
     let measured = |id: u32| plan.intent(IntentId(id)).stage == Stage::Measured;
+    let mut notes = log.refused.clone();
+    if acks == client::Acks::Delayed {
+        notes.push(
+            "acknowledgements are delayed: the ready check saw the server send without waiting for them".to_owned(),
+        );
+    }
     let ending = Ending {
         origin_ns: log.origin.map(Time::ns),
         interrupted: signals::interrupts() + signals::terminates() > 0,
@@ -125,7 +133,7 @@ pub fn run(
         cpu_share: log.busiest_loop(),
         reader_late_p99_ns: reader_late_p99(&log.read_delay),
         fd_limit_hit: Some(log.local_limit_hits > 0),
-        notes: log.refused.clone(),
+        notes,
         spec_decode: counters_before.and_then(|before| Counters::read(server)?.since(&before)),
     };
     journal.close(&ending)?;
@@ -280,6 +288,7 @@ fn send(
     plan: &Arc<Plan>,
     server: &Server,
     prepared: &Prepared,
+    config: &client::Config,
     journal: &mut Journal,
 ) -> Outcome<(Vec<Row>, RunLog)> {
     signals::watch();
@@ -292,7 +301,7 @@ fn send(
     let log = std::thread::scope(|scope| {
         scope.spawn(|| watch_signals(&control, &over));
         let line = progress::Line::start(&control, total, args.report.disable_tqdm);
-        let log = client::run(&mut load, prepared, &server.target, &config(args), &control, &mut |row| {
+        let log = client::run(&mut load, prepared, &server.target, config, &control, &mut |row| {
             if let Err(failure) = journal.row(&row) {
                 broken.get_or_insert(failure);
             }

@@ -1,0 +1,100 @@
+//! Whether the peer waits for acknowledgements, and keeping them delayed where it doesn't.
+//!
+//! On a connection whose peer only sends, the kernel acknowledges at every read. That costs two fifths of all a small event costs
+//! (`benches/client_real.md`), and nobody waits for it, unless the peer collects small writes while an earlier one is
+//! unacknowledged (Nagle's algorithm, RFC 896): such a peer sends its next token only when the acknowledgement comes. So
+//! acknowledgements are delayed only towards a peer that has been seen to send small segments while earlier ones were unacknowledged.
+
+use tailbound_clock::{Dur, Time};
+use tailbound_os::socket::Socket;
+
+/// The kernel sends a delayed acknowledgement at this age, and from then on acknowledges at every read again.
+const DELAY: Dur = Dur::from_ms(40);
+/// Segments this small are held back by a sender that collects; larger ones may fill a packet.
+const SMALL: usize = 500;
+/// One observation could be chance: an acknowledgement that left between two calls of ours.
+const ENOUGH: u32 = 2;
+
+/// What a probe has seen.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    /// Segments we had sent after the read before the last, and how long the last one was.
+    before_last: Option<u32>,
+    last: Option<(u32, usize)>,
+    seen: u32,
+}
+
+impl Watch {
+    /// A read of `len` bytes; `before` and `after` it our side had sent so many segments.
+    pub fn read(&mut self, before: Option<u32>, after: Option<u32>, len: usize) {
+        let (Some(before), Some(after)) = (before, after) else { return };
+        // What the last read brought has come after the read before it. If nothing has left since that one, it was still
+        // unacknowledged when these bytes were sent.
+        if let (Some(sent), Some((_, last))) = (self.before_last, self.last)
+            && sent == before
+            && len.max(last) < SMALL
+        {
+            self.seen += 1;
+        }
+        self.before_last = self.last.map(|(after, _)| after);
+        self.last = Some((after, len));
+    }
+
+    /// Whether the peer sends without waiting.
+    pub fn sends_at_once(&self) -> bool {
+        self.seen >= ENOUGH
+    }
+}
+
+/// A connection's acknowledgements are to be delayed.
+#[derive(Debug, Default)]
+pub(crate) struct Delayed {
+    /// The kernel has gone back to acknowledging at once, or is about to.
+    lapsed: bool,
+}
+
+impl Delayed {
+    /// At each read, `gap` after the one before. Asks the kernel again once gaps are short enough for it to matter.
+    #[inline]
+    pub fn keep(&mut self, socket: &Socket, last: Time, now: Time) {
+        if now.since(last) >= DELAY {
+            self.lapsed = true;
+        } else if self.lapsed {
+            self.lapsed = false;
+            socket.delay_acks();
+        }
+    }
+
+    /// For a fresh connection.
+    pub fn start(socket: &Socket) -> Delayed {
+        socket.delay_acks();
+        Delayed::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(reads: &[(u32, u32, usize)]) -> bool {
+        let mut watch = Watch::default();
+        reads.iter().for_each(|&(before, after, len)| watch.read(Some(before), Some(after), len));
+        watch.sends_at_once()
+    }
+
+    #[test]
+    fn an_acknowledgement_for_every_second_segment_gives_an_eager_sender_away() {
+        assert!(watch(&[(2, 2, 90), (2, 3, 90), (3, 3, 90), (3, 4, 90), (4, 4, 90), (4, 5, 90)]));
+    }
+
+    #[test]
+    fn a_sender_that_waits_is_not_taken_for_an_eager_one() {
+        // The delayed acknowledgement leaves before each further segment comes.
+        assert!(!watch(&[(2, 2, 90), (3, 3, 90), (4, 4, 90), (5, 5, 90), (6, 6, 90)]));
+        // The kernel acknowledges at every read.
+        assert!(!watch(&[(2, 3, 90), (3, 4, 90), (4, 5, 90), (5, 6, 90)]));
+        // Whole packets are never held back, so they prove nothing.
+        assert!(!watch(&[(2, 2, 1400), (2, 3, 1400), (3, 3, 1400), (3, 4, 1400), (4, 4, 1400)]));
+        assert!(!watch(&[(2, 2, 90), (2, 2, 90)]));
+    }
+}
