@@ -309,6 +309,7 @@ impl<'a> Lane<'a> {
         self.now = clock::now();
         self.batch_at = self.now;
         self.stamps.refresh();
+        self.warm(n);
         for i in 0..n {
             let ready = self.epoll.ready(i);
             if ready.token == WAKE {
@@ -321,6 +322,15 @@ impl<'a> Lane<'a> {
                 self.send_one();
             }
         }
+    }
+
+    /// Brings near what the next `n` reads will need: each connection was last touched a token ago, and waiting for one after the
+    /// other's memory would cost a tenth of all.
+    fn warm(&self, n: usize) {
+        let connections = || (0..n).filter_map(|i| self.slots.get(self.epoll.ready(i).token as u32 as usize)?.conn.as_ref());
+        let near = connections().fold(0, |sum, conn| sum ^ conn.armed.ns() ^ u64::from(conn.served));
+        let far = connections().filter_map(|conn| conn.job.as_ref()).fold(near, |sum, job| sum ^ job.touch());
+        std::hint::black_box(far);
     }
 
     /// Ends what has passed a time limit.
