@@ -327,7 +327,8 @@ impl<'a> Lane<'a> {
     /// Brings near what the next `n` reads will need: each connection was last touched a token ago, and waiting for one after the
     /// other's memory would cost a tenth of all.
     fn warm(&self, n: usize) {
-        let connections = || (0..n).filter_map(|i| self.slots.get(self.epoll.ready(i).token as u32 as usize)?.conn.as_ref());
+        let connections =
+            || (0..n).filter_map(|i| self.slots.get(self.epoll.ready(i).token as u32 as usize)?.conn.as_ref());
         let near = connections().fold(0, |sum, conn| sum ^ conn.armed.ns() ^ u64::from(conn.served));
         let far = connections().filter_map(|conn| conn.job.as_ref()).fold(near, |sum, job| sum ^ job.touch());
         std::hint::black_box(far);

@@ -125,8 +125,8 @@ impl Reached {
         Ok(Reached { endpoint, server, model, counter })
     }
 
-    /// Whether it answers a first request, within `--ready-check-timeout-sec`.
-    pub fn ready(&self, args: &ServeArgs, prepared: &Prepared) -> Outcome<()> {
+    /// Whether it answers a first request, within `--ready-check-timeout-sec`, and how what it sends may be acknowledged.
+    pub fn ready(&self, args: &ServeArgs, prepared: &Prepared) -> Outcome<tailbound_client::Acks> {
         discover::ready(args, &self.server, prepared)
     }
 }

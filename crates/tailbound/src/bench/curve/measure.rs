@@ -225,9 +225,9 @@ fn run(
             let prepared =
                 Prepared::new(serve, &reached.endpoint, &planned, &reached.model.name, &prompts.prompts, None)?
                     .in_passes(passes);
-            reached.ready(serve, &prepared)?;
+            let acks = reached.ready(serve, &prepared)?;
             let names = live::Names::new(&reached.model, &reached.counter, prompts, &prepared, None).of_point(point);
-            let done = live::run(serve, &planned, &reached.server, &prepared, &names)?;
+            let done = live::run(serve, &planned, &reached.server, &prepared, &names, acks)?;
             (names, done)
         }
         Sut::Model { model, engine, endpoint } => {
