@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p tailbound-route --example pick [requests-per-case]`
 //!
-//! Prompts have one of 200 beginnings, each of them cached by five replicas at least. `hash`: the block hashes of a prompt alone.
+//! Prompts have one of 400 beginnings, each of them cached by five replicas at least. `hash`: the block hashes of a prompt alone.
 //! `pick`: hashing, the look-up in the index, filters, scorers, the choice. `request`: the same with everything that follows:
 //! load counted and given back, the chosen replica's entries in the index brought up to date, first token, end.
 #![allow(clippy::print_stdout)]
@@ -16,7 +16,7 @@ use tailbound_route::*;
 static COUNTING: Counting = Counting;
 
 const REPLICAS: u32 = 1000;
-const GROUPS: u32 = 200;
+const GROUPS: u32 = 400;
 
 fn main() {
     let requests: u64 = std::env::args().nth(1).and_then(|s| s.parse().ok()).unwrap_or(20_000);
@@ -74,7 +74,7 @@ fn case(name: &str, plugins: &[(&str, u32)], blocks: u32, requests: u64) {
     // Every prompt once, each at one replica: 100,000 blocks and more.
     for (i, prompt) in prompts.iter().enumerate() {
         next += 1;
-        let only = [EndpointId(i as u32)];
+        let only = [EndpointId(i as u32 % REPLICAS)];
         let arrival = Arrival { subset: Some(&only), ..arrival(next, prompt) };
         serve(&mut router, now, &arrival, &mut out);
     }

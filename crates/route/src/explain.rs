@@ -18,8 +18,8 @@ pub struct Decision {
     pub endpoint: EndpointId,
     /// How many could have been taken, after the filters.
     pub candidates: u32,
-    /// How full the pool was.
-    pub saturation: f64,
+    /// How full the pool was, if that was asked.
+    pub saturation: Option<f64>,
     /// The scores of the chosen one, in the order of the profile's scorers, without their weights.
     pub scores: [f64; MAX_SCORES],
     /// How many of them.
@@ -80,7 +80,7 @@ impl Decision {
             at: now,
             endpoint: table.id[scratch.candidates[place] as usize],
             candidates: scratch.candidates.len() as u32,
-            saturation,
+            saturation: (!saturation.is_nan()).then_some(saturation),
             scores,
             scorers: scorers as u8,
             cached,

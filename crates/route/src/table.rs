@@ -43,6 +43,10 @@ pub(crate) struct Table {
     since: Vec<Since>,
     /// When signals were last looked through for old ones.
     aged: Time,
+    /// Replicas that don't answer their health checks.
+    unready: usize,
+    /// Some slot is out of use, or `live` not in order.
+    holes: bool,
 }
 
 /// What was sent to one replica since its last signals.
@@ -153,6 +157,8 @@ impl Table {
             self.place[moved as usize] = place as u32;
         }
         self.free.push(slot);
+        self.unready -= usize::from(!self.ready[slot as usize]);
+        self.holes = !self.live.iter().enumerate().all(|(i, s)| i == *s as usize);
         Some(slot)
     }
 
@@ -176,6 +182,7 @@ impl Table {
         for column in [&mut self.waiting, &mut self.running, &mut self.kv, &mut self.queue, &mut self.kv_now] {
             column[s] = 0.0;
         }
+        self.holes |= s != self.live.len();
         self.place[s] = self.live.len() as u32;
         self.live.push(slot);
         slot
@@ -200,6 +207,22 @@ impl Table {
         self.since.push(Since::default());
         self.place.push(0);
         self.id.len() as u32 - 1
+    }
+
+    /// A replica passes its health checks, or doesn't.
+    pub(crate) fn set_ready(&mut self, slot: u32, ready: bool) {
+        let was = std::mem::replace(&mut self.ready[slot as usize], ready);
+        self.unready = self.unready + usize::from(was) - usize::from(ready);
+    }
+
+    /// Whether all are well.
+    pub(crate) fn all_ready(&self) -> bool {
+        self.unready == 0
+    }
+
+    /// Whether these, which are some of the live ones in their order, are the slots from 0 up.
+    pub(crate) fn is_all(&self, candidates: &[u32]) -> bool {
+        !self.holes && candidates.len() == self.live.len()
     }
 
     /// Signals came. Older than what we have: they lost their way, and are ignored.

@@ -113,9 +113,9 @@ impl Profile {
         if scratch.parts.len() < self.scorers.len() {
             scratch.parts.resize_with(self.scorers.len(), Vec::new);
         }
+        let all = case.table.is_all(&scratch.candidates);
         for (weighted, part) in self.scorers.iter().zip(&mut scratch.parts) {
-            part.clear();
-            weighted.scorer.rate(case, memory, &scratch.candidates, part);
+            weighted.scorer.rate(case, memory, &scratch.candidates, all, part);
             for (total, score) in scratch.total.iter_mut().zip(part) {
                 *score = score.clamp(0.0, 1.0);
                 *total += *score * weighted.weight;

@@ -1,4 +1,4 @@
-use super::{Case, Memory, Scratch};
+use super::{Case, Memory, Range, Scratch};
 
 /// What takes one of the scored.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ impl Picker {
 /// The `count` highest totals, ties at random.
 fn best(memory: &mut Memory, scratch: &mut Scratch, count: usize) {
     for _ in 0..count.min(scratch.candidates.len()) {
-        let top = scratch.total.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let top = Range::over(&scratch.total).max;
         let ties = scratch.total.iter().filter(|t| **t == top).count() as u64;
         if ties == 0 {
             return;

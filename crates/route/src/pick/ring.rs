@@ -8,16 +8,22 @@ use crate::table::Table;
 pub(crate) struct Ring {
     nodes: u32,
     places: Vec<(u64, u32)>,
+    /// Replicas came or went since it was built.
+    old: bool,
 }
 
 impl Ring {
     /// With so many places per replica; 0 keeps no ring.
     pub(crate) fn new(nodes: u32) -> Ring {
-        Ring { nodes, places: Vec::new() }
+        Ring { nodes, places: Vec::new(), old: false }
     }
 
-    /// Builds it anew: replicas came or went.
-    pub(crate) fn rebuild(&mut self, table: &Table) {
+    /// Replicas came or went.
+    pub(crate) fn members_changed(&mut self) {
+        self.old = self.nodes > 0;
+    }
+
+    fn rebuild(&mut self, table: &Table) {
         self.places.clear();
         for slot in &table.live {
             let Key(name) = Key::of(&table.info[*slot as usize].name);
@@ -27,7 +33,10 @@ impl Ring {
     }
 
     /// The candidate's place whose turn it is, passing by those that carry more than `load_factor` times the mean.
-    pub(crate) fn find(&self, case: &Case, candidates: &[u32], load_factor: f64) -> Option<u32> {
+    pub(crate) fn find(&mut self, case: &Case, candidates: &[u32], load_factor: f64) -> Option<u32> {
+        if std::mem::take(&mut self.old) {
+            self.rebuild(case.table);
+        }
         if self.places.is_empty() {
             return None;
         }

@@ -52,6 +52,22 @@ impl Range {
         values.fold(start, |r, v| Range { min: r.min.min(v), max: r.max.max(v) })
     }
 
+    /// The same, four at a time: one after the other, a thousand comparisons wait for each other.
+    pub(super) fn over(values: &[f64]) -> Range {
+        let mut low = [f64::INFINITY; 4];
+        let mut high = [f64::NEG_INFINITY; 4];
+        let mut fours = values.chunks_exact(4);
+        for four in &mut fours {
+            for i in 0..4 {
+                low[i] = if four[i] < low[i] { four[i] } else { low[i] };
+                high[i] = if four[i] > high[i] { four[i] } else { high[i] };
+            }
+        }
+        let rest = Range::of(fours.remainder().iter().copied());
+        let (low, high) = (Range::of(low.into_iter()), Range::of(high.into_iter()));
+        Range { min: low.min.min(rest.min), max: high.max.max(rest.max) }
+    }
+
     /// 0 at the bottom, 1 at the top, `flat` where there is no height.
     fn rise(self, value: f64, flat: f64) -> f64 {
         if self.max > self.min { (value - self.min) / (self.max - self.min) } else { flat }
@@ -68,14 +84,18 @@ pub(crate) struct LatencyScore {
 }
 
 impl Scorer {
-    /// Appends a score for each candidate.
-    pub(super) fn rate(&self, case: &Case, memory: &Memory, candidates: &[u32], out: &mut Vec<f64>) {
+    /// Fills `out` with a score for each candidate. `all`: they are the table's slots, in their order.
+    pub(super) fn rate(&self, case: &Case, memory: &Memory, candidates: &[u32], all: bool, out: &mut Vec<f64>) {
+        out.clear();
         let t = case.table;
         let each = candidates.iter().map(|s| *s as usize);
         match self {
-            Scorer::Queue => falling(&t.queue, candidates, out),
-            Scorer::Running => falling(&t.running, candidates, out),
-            Scorer::KvUse => out.extend(each.map(|s| 1.0 - t.kv_now[s])),
+            Scorer::Queue => falling(&t.queue, candidates, all, out),
+            Scorer::Running => falling(&t.running, candidates, all, out),
+            Scorer::KvUse => {
+                take(&t.kv_now, candidates, all, out);
+                out.iter_mut().for_each(|v| *v = 1.0 - *v);
+            }
             Scorer::LoadAware { threshold } => {
                 out.extend(each.map(|s| 0.5 * (1.0 - t.queue[s].min(*threshold) / threshold)));
             }
@@ -107,7 +127,12 @@ impl Scorer {
             }
             Scorer::Prefix { producer } => {
                 let matches = &case.matches[*producer];
-                out.extend(candidates.iter().map(|s| matches.ratio(*s)));
+                if !matches.any() {
+                    return out.resize(candidates.len(), 0.0);
+                }
+                take(matches.column(), candidates, all, out);
+                let scale = 1.0 / f64::from(matches.total());
+                out.iter_mut().for_each(|v| *v *= scale);
             }
             Scorer::Media => out.extend(candidates.iter().map(|s| case.media.ratio(*s))),
             Scorer::Attribute { attribute, lower_is_better, range } => {
@@ -133,13 +158,23 @@ impl Scorer {
 }
 
 /// (max − x) / (max − min), 1 where all are alike.
-fn falling(column: &[f64], candidates: &[u32], out: &mut Vec<f64>) {
-    let range = Range::of(candidates.iter().map(|s| column[*s as usize]));
+fn falling(column: &[f64], candidates: &[u32], all: bool, out: &mut Vec<f64>) {
+    take(column, candidates, all, out);
+    let range = Range::over(out);
     if range.max <= range.min {
-        return out.extend(candidates.iter().map(|_| 1.0));
+        return out.fill(1.0);
     }
     let scale = 1.0 / (range.max - range.min);
-    out.extend(candidates.iter().map(|s| (range.max - column[*s as usize]) * scale));
+    out.iter_mut().for_each(|v| *v = (range.max - *v) * scale);
+}
+
+/// The candidates' figures.
+fn take(column: &[f64], candidates: &[u32], all: bool, out: &mut Vec<f64>) {
+    if all {
+        out.extend_from_slice(&column[..candidates.len()]);
+    } else {
+        out.extend(candidates.iter().map(|s| column[*s as usize]));
+    }
 }
 
 fn lora(state: &crate::table::LoraState, model: Key) -> f64 {
@@ -194,9 +229,8 @@ impl LatencyScore {
         let t = case.table;
         let predicted = |s: &u32| case.forecast.of(*s);
         if candidates.iter().any(|s| predicted(s).is_none()) {
-            let start = out.len();
-            falling(&t.queue, candidates, out);
-            for (score, s) in out[start..].iter_mut().zip(candidates) {
+            falling(&t.queue, candidates, false, out);
+            for (score, s) in out.iter_mut().zip(candidates) {
                 let prefix = case.matches.first().map_or(0.0, |m| m.ratio(*s));
                 *score = (*score + 1.0 - t.kv_now[*s as usize] + prefix) / 3.0;
             }

@@ -1,7 +1,7 @@
 //! The replicas that have one block: a few by name, many as a set of bits.
 
 /// As many as are kept by name.
-const FEW: usize = 4;
+const FEW: usize = 10;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]

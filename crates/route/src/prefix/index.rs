@@ -19,9 +19,13 @@ pub(crate) struct Index {
     sets: Sets,
     weights: Weights,
     alive: Alive,
+    /// Places of a chain's blocks, looked up together before any of them is read.
+    places: Vec<u32>,
 }
 
+/// One cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Block {
     hash: u64,
     holders: Holders,
@@ -54,6 +58,8 @@ struct Queue {
 }
 
 const NONE: u32 = u32::MAX;
+/// Blocks of a chain looked up together.
+const LOOKED_UP: usize = 32;
 
 /// What an entry counts, by its tiers.
 #[derive(Clone, Debug)]
@@ -185,15 +191,23 @@ impl Index {
     pub(crate) fn find(&mut self, chain: &[u64], slots: usize, block_tokens: u32, out: &mut Matches) {
         out.begin(slots, chain.len(), block_tokens);
         let mut alive = std::mem::take(&mut self.alive);
-        self.follow(chain, &mut alive, out);
-        self.alive = alive;
+        let mut places = std::mem::take(&mut self.places);
+        places.clear();
+        for some in chain.chunks(LOOKED_UP) {
+            places.extend(some.iter().map(|h| self.by_hash.get(h).copied().unwrap_or(NONE)));
+            if places.contains(&NONE) {
+                break;
+            }
+        }
+        self.follow(&places, chain, &mut alive, out);
+        (self.alive, self.places) = (alive, places);
     }
 
-    fn follow(&self, chain: &[u64], alive: &mut Alive, out: &mut Matches) {
-        let Some(first) = chain.first().and_then(|h| self.block(*h)) else { return };
+    fn follow(&self, places: &[u32], chain: &[u64], alive: &mut Alive, out: &mut Matches) {
+        let Some(first) = places.first().and_then(|p| self.blocks.get(*p as usize)) else { return };
         alive.start(&first.holders, &self.sets);
-        for (depth, hash) in chain.iter().enumerate() {
-            let Some(block) = self.block(*hash) else {
+        for (depth, (place, hash)) in places.iter().zip(chain).enumerate() {
+            let Some(block) = self.blocks.get(*place as usize) else {
                 alive.each(|slot| out.set(slot, depth as u32));
                 return;
             };

@@ -40,6 +40,16 @@ impl Matches {
         }
     }
 
+    /// Weighted blocks, by slot.
+    pub(crate) fn column(&self) -> &[f64] {
+        &self.weighted
+    }
+
+    /// Blocks of the prompt.
+    pub(crate) fn total(&self) -> u32 {
+        self.total
+    }
+
     pub(crate) fn weighted(&self, slot: u32) -> f64 {
         self.weighted.get(slot as usize).copied().unwrap_or(0.0)
     }

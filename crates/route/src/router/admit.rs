@@ -27,7 +27,9 @@ impl Router {
             return self.refuse(index, Refusal::RateLimited(wait), out);
         }
         self.requests[index as usize].budgeted = tokens;
-        let saturation = self.saturation(now);
+        // Nobody asks how full the pool is for a request that neither waits nor may be shed.
+        let asked = self.queue.is_some() || self.requests[index as usize].priority < 0;
+        let saturation = if asked { self.saturation(now) } else { f64::NAN };
         if let Err(refusal) = self.admit(index, saturation) {
             return self.refuse(index, refusal, out);
         }

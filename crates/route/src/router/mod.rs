@@ -141,13 +141,13 @@ impl Router {
 
     fn members_changed(&mut self) {
         self.knowledge.fit(&self.table);
-        self.memory.ring.rebuild(&self.table);
+        self.memory.ring.members_changed();
         self.stirred = true;
     }
 
     fn ready(&mut self, id: EndpointId, ready: bool) {
         if let Some(slot) = self.table.slot(id) {
-            self.table.ready[slot as usize] = ready;
+            self.table.set_ready(slot, ready);
             self.stirred |= ready;
         }
     }

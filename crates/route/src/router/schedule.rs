@@ -40,6 +40,10 @@ impl Router {
         let candidates = &mut self.scratch.candidates;
         candidates.clear();
         let plain = request.tried.is_empty() && !request.has_subset;
+        if plain && t.all_ready() {
+            candidates.extend_from_slice(&t.live);
+            return !candidates.is_empty();
+        }
         let fits = |s: &u32| {
             let id = t.id[*s as usize];
             !request.tried.contains(&id) && (!request.has_subset || request.subset.contains(&id))
