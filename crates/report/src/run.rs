@@ -131,7 +131,7 @@ pub struct Extras {
     pub audio_s: f64,
     /// What became of the rows of a replayed trace.
     pub trace: Option<TraceAccount>,
-    /// The requests by class and by client, where they are told apart.
+    /// The requests by class, by client and by turn, where they are told apart.
     pub groups: Vec<Grouping>,
     /// Queue time and TTFT as the server itself stated them, by request id; empty if it never does.
     pub server_times: Vec<ServerTimes>,
@@ -140,7 +140,7 @@ pub struct Extras {
 /// The run's requests, told apart by one thing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grouping {
-    /// By what: `class`, `client`.
+    /// By what: `class`, `client`, `turn`.
     pub by: &'static str,
     /// Name and figures of each.
     pub groups: Vec<(String, tailbound_stats::Group)>,

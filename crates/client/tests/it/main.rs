@@ -1,5 +1,6 @@
 //! The client against small servers written for one misbehaviour each.
 
+mod answers;
 mod bodies;
 mod connections;
 mod failures;

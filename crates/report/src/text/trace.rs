@@ -16,10 +16,11 @@ pub(super) fn block(out: &mut String, run: &Run<'_>) {
 
 /// Name and value of every line.
 pub(super) fn lines(a: &TraceAccount) -> Vec<(String, String)> {
-    let mut lines = vec![
-        ("Replayed from".to_owned(), format!("{} ({})", a.source, a.format)),
-        ("Rows read".to_owned(), a.rows_read.to_string()),
-    ];
+    let mut lines = vec![("Replayed from".to_owned(), format!("{} ({})", a.source, a.format))];
+    let speed = a.speed.map(|speed| ("Times the trace's own speed".to_owned(), format!("{speed}")));
+    let sessions = a.sessions.map(|sessions| ("Sessions".to_owned(), sessions.to_string()));
+    lines.extend(speed.into_iter().chain(sessions));
+    lines.push(("Rows read".to_owned(), a.rows_read.to_string()));
     let mut left = |name: &str, count: u64, more: String| {
         if count > 0 {
             lines.push((format!("  {name}"), format!("{count}{more}")));
@@ -34,11 +35,5 @@ pub(super) fn lines(a: &TraceAccount) -> Vec<(String, String)> {
     left("beyond --duration", a.beyond_duration, String::new());
     left("repeated to reach --num-prompts", a.repeated, String::new());
     lines.push(("Rows planned".to_owned(), a.rows_planned.to_string()));
-    if let Some(sessions) = a.sessions {
-        lines.push(("Sessions".to_owned(), sessions.to_string()));
-    }
-    if let Some(speed) = a.speed {
-        lines.push(("Speed, times the trace's".to_owned(), format!("{speed}")));
-    }
     lines
 }

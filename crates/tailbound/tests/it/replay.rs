@@ -199,6 +199,9 @@ fn a_conversation_carries_the_servers_own_answers_and_ends_where_one_fails() {
     ];
     assert_eq!(third[..], expected);
     assert_eq!(result["tailbound"]["trace"]["sessions"], 3);
+    let turns = result["tailbound"]["groups"]["turn"].as_array().unwrap();
+    let planned: Vec<_> = turns.iter().map(|g| (g["name"].as_str().unwrap(), g["planned"].as_u64().unwrap())).collect();
+    assert_eq!(planned, [("turn 1", 3), ("turn 2", 2), ("turn 3", 2)]);
 }
 
 #[test]
@@ -296,6 +299,10 @@ fn flags_about_traces_are_refused_where_there_is_none() {
     bench(&url, &format!("--dataset-name trace --dataset-path {file} --request-rate 5 --rate-scale 2"))
         .refuses(2, &["--rate-scale"]);
     bench(&url, &format!("--dataset-name trace --dataset-path {file} --window 1h..2h")).refuses(2, &["no row"]);
+    let talk = conversations(dir.path());
+    bench(&url, &format!("--dataset-name sharegpt --multi-turn --dataset-path {talk}"))
+        .refuses(2, &["--endpoint /v1/completions", "chat"])
+        .hints("--backend openai-chat");
     bench(&url, "--dataset-name mooncake").refuses(2, &["--dataset-path"]);
     bench(&url, "--dataset-name record --dataset-path /nonexistent").refuses(1, &["/nonexistent"]);
 }

@@ -257,10 +257,10 @@ fn name_classes(rows: &mut [Row], replay: Option<&Outline>) {
     }
 }
 
-/// The requests by class and by client, where the trace tells more than one of them.
+/// The requests by class, by client and by turn, where there is more than one of them.
 fn groups(rows: &[Row], facts: &RunFacts, replay: Option<&Outline>) -> Vec<Grouping> {
     let Some(replay) = replay else { return Vec::new() };
-    let by = [("class", &replay.classes), ("client", &replay.clients)];
+    let by = [("class", &replay.classes), ("client", &replay.clients), ("turn", &replay.turns)];
     let told = by.into_iter().filter(|(_, labels)| labels.names.len() > 1);
     told.map(|(by, labels)| {
         let of = |row: &Row| labels.of.get(row.id as usize).map(|&index| index as usize);

@@ -25,6 +25,9 @@ pub struct Replay {
     pub outline: Outline,
 }
 
+/// Nobody is surprised by a shorter run.
+const LONG: Dur = Dur::from_secs(600);
+
 /// The trace that the flags name; `None` for data sets of another kind.
 pub fn read(args: &ServeArgs) -> Outcome<Option<Replay>> {
     let Some(source) = Source::of(args)? else { return refuse_trace_flags(args).map(|()| None) };
@@ -43,9 +46,13 @@ pub fn read(args: &ServeArgs) -> Outcome<Option<Replay>> {
     let sessions = turns::sessions(&trace, timed, args)?;
     account.sessions = sessions.as_ref().map(|s| s.begun(s.turns.len()) as u64);
     account.rows_planned = trace.rows.len() as u64;
-    if source.tells_timing() && timed {
-        output::note("arrivals follow the trace's own times; --no-self-timed or a --request-rate sends by a law");
+    let span = Dur(trace.span_ns().max(0).unsigned_abs());
+    if timed && (source.tells_timing() || span > LONG) {
+        output::note(&format!(
+            "arrivals follow the trace's own times, over {span}; --rate-scale is faster, --no-self-timed or a --request-rate sends by a law"
+        ));
     }
+    let turns = outline::turn_labels(sessions.as_ref());
     let outline = Outline {
         schedule: timed.then(|| turns::schedule(&trace)),
         sessions,
@@ -53,6 +60,7 @@ pub fn read(args: &ServeArgs) -> Outcome<Option<Replay>> {
         forced: trace.rows.iter().all(|row| row.more.as_ref().is_none_or(|more| more.body == Body::None)),
         classes: outline::labels(&trace, |row| row.class),
         clients: outline::labels(&trace, |row| row.client),
+        turns,
     };
     Ok(Some(Replay { trace, outline }))
 }

@@ -20,6 +20,9 @@ pub struct Outline {
     pub classes: Labels,
     /// Who sent them.
     pub clients: Labels,
+    /// Which turn of its session each is.
+    #[serde(default)]
+    pub turns: Labels,
 }
 
 /// Names that requests carry.
@@ -40,6 +43,21 @@ impl Labels {
 
 /// The name of requests without one, beside others that have one.
 const NAMELESS: &str = "(none)";
+
+/// From this turn on they are taken together.
+const LATE: usize = 8;
+
+/// Which turn of its session each request is; nothing where nothing follows anything.
+pub fn turn_labels(sessions: Option<&Sessions>) -> Labels {
+    let Some(sessions) = sessions else { return Labels::default() };
+    let mut of: Vec<u32> = Vec::with_capacity(sessions.turns.len());
+    for turn in &sessions.turns {
+        of.push(turn.map_or(0, |turn| (of[turn.after as usize] + 1).min(LATE as u32 - 1)));
+    }
+    let name = |n: usize| if n == LATE { format!("turn {n} and later") } else { format!("turn {n}") };
+    let deepest = of.iter().max().map_or(0, |&last| last as usize + 1);
+    Labels { names: (1..=deepest).map(name).collect(), of }
+}
 
 /// The names that `of` finds in a trace's rows.
 pub fn labels(trace: &Trace, of: impl Fn(&Row) -> Option<Name>) -> Labels {

@@ -88,8 +88,13 @@ impl Writer {
             overrides: None,
         };
         let mut out = Vec::with_capacity(512);
-        body::write(self.endpoint.api, &request, &mut out)
-            .map_err(|e| Failure::usage(format!("--endpoint {}: {e}", self.endpoint.path)))?;
+        body::write(self.endpoint.api, &request, &mut out).map_err(|e| {
+            let failure = Failure::usage(format!("--endpoint {}: {e}", self.endpoint.path));
+            match e {
+                body::BodyError::MessagesNotTaken => failure.hint("--backend openai-chat has one"),
+                _ => failure,
+            }
+        })?;
         Ok(out.into_boxed_slice())
     }
 }
