@@ -194,7 +194,7 @@ const ENTRIES: &[Entry] = &[
     entry(
         &["objectives"],
         "Objectives",
-        "MET if the share of judged requests that met all their objectives reaches the share needed; everything scheduled is judged, failed and never-sent requests are misses, requests we cancelled are not judged",
+        "MET if the share of judged requests that met all their objectives reaches the share needed; failed requests, and those never sent though they were due, are misses; not judged are requests that we cancelled, that somebody's stop kept from being sent, or whose turn never came",
     ),
     entry(&["attainment"], "Attainment", "good requests / judged requests, with Wilson's 95 % interval"),
     entry(
@@ -229,6 +229,29 @@ const ENTRIES: &[Entry] = &[
         &["planned"],
         "Requests planned",
         "requests in the plan; cancelled: given up by us; never sent: the run ended first",
+    ),
+    entry(&[], "Replayed from", "the file (or the run's folder) and the format it was read as"),
+    entry(
+        &["speed"],
+        "Times the trace's own speed",
+        "recorded time / replayed time; waits inside sessions are not shortened",
+    ),
+    entry(
+        &["sessions"],
+        "Sessions",
+        "requests that follow no other; each of their later turns is scheduled for the end of the one before it and the wait",
+    ),
+    entry(
+        &["rows_read"],
+        "Rows read",
+        "requests in the trace = dropped, by reason, with the first such row + left out by flags + planned - repeated",
+    ),
+    entry(&["rows_planned"], "Rows planned", "requests of the plan, sent or not"),
+    entry(
+        &["groups"],
+        "planned    done",
+        "the same figures for a part of the requests; TTFT from the headline start, by nearest rank; good: of those judged, the share \
+         that met all objectives of their class",
     ),
     entry(
         &["scheduled_per_s"],
@@ -281,12 +304,12 @@ const ENTRIES: &[Entry] = &[
     entry(
         &["ttft_scheduled"],
         "TTFT from arrival",
-        "first token - scheduled arrival: every wait in this client included. Percentiles by nearest rank; p99+miss counts failed and never-sent requests as infinite",
+        "first token - scheduled arrival: every wait in this client included. Percentiles by nearest rank; p99+miss counts failed requests, and those never sent though due, as infinite",
     ),
     entry(
         &["ttft_write"],
         "TTFT from write",
-        "first token - first byte of the request written. Percentiles by nearest rank; p99+miss counts failed and never-sent requests as infinite",
+        "first token - first byte of the request written. Percentiles by nearest rank; p99+miss counts failed requests, and those never sent though due, as infinite",
     ),
     entry(&["ttfo"], "First visible token", "first event a user would see (not reasoning) - first byte written"),
     entry(

@@ -35,6 +35,7 @@ pub(super) fn value(run: &Run<'_>) -> Value {
             "failed_here": s.requests.failed_here,
             "cancelled": s.requests.cancelled,
             "never_sent": s.requests.never_sent,
+            "never_due": s.requests.never_due,
             "retries": s.retries,
         },
         "throughput": throughput(s),
