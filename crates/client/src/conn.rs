@@ -70,12 +70,14 @@ impl Conn {
             return Ok(true);
         }
         let Some(job) = &mut self.job else { return Ok(true) };
-        while !job.rest.is_empty() {
-            match self.socket.send(&job.rest, &[])? {
-                Some(n) => drop(job.rest.drain(..n)),
+        // A long prompt goes out in dozens of pieces: what is left of it stays where it is.
+        while job.rest_from < job.rest.len() {
+            match self.socket.send(&job.rest[job.rest_from..], &[])? {
+                Some(n) => job.rest_from += n,
                 None => return Ok(false),
             }
         }
+        job.forget_rest();
         Ok(true)
     }
 

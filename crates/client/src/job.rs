@@ -24,8 +24,9 @@ pub(crate) struct Job {
     pub unstamped: u32,
     decoder: Decoder,
     row: Row,
-    /// Bytes of the request that the kernel has not taken yet.
+    /// From `rest_from` on, bytes of the request that the kernel has not taken yet.
     pub rest: Vec<u8>,
+    pub rest_from: usize,
     pub id: u32,
 }
 
@@ -53,7 +54,7 @@ impl Job {
         }
         let decoder =
             Decoder::new(request.api, request.stream, keep_text).with_choices(request.choices).with_event_limit(limit);
-        Job { last: now, terminal: false, unstamped: 0, decoder, row, rest: Vec::new(), id: assigned.id }
+        Job { last: now, terminal: false, unstamped: 0, decoder, row, rest: Vec::new(), rest_from: 0, id: assigned.id }
     }
 
     /// The row of a request that was handed over and never sent.
@@ -107,7 +108,13 @@ impl Job {
         for moment in [Moment::WriteStart, Moment::Written] {
             self.row.at.clear(moment);
         }
+        self.forget_rest();
+    }
+
+    /// Nothing of the request is left to be written.
+    pub fn forget_rest(&mut self) {
         self.rest = Vec::new();
+        self.rest_from = 0;
     }
 
     /// Takes the bytes of one read, all stamped `at`; returns whether the response is complete.

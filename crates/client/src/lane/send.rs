@@ -188,7 +188,7 @@ impl Lane<'_> {
             Ok(_) => {}
             Err(e) => {
                 // The server may have answered (and hung up) before it had read everything: what it said counts.
-                job.rest = Vec::new();
+                job.forget_rest();
                 self.read(slot, true);
                 self.broken(slot, &e);
             }
