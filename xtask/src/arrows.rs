@@ -15,13 +15,15 @@ pub const ALLOWED: &[(&str, &[&str])] = &[
     ("route", &["clock", "kv"]),
     ("trace", &["clock", "workload"]),
     ("prompt", &["clock", "workload", "token"]),
+    ("sim", &["clock", "record", "workload", "kv", "engine", "route"]),
     ("report", &["clock", "record", "stats"]),
     ("client", &["clock", "record", "workload", "wire", "os"]),
     ("emulator", &["clock", "record", "engine", "kv", "wire", "token", "os"]),
 ];
 
 /// Crates that decide and so must not be able to do I/O: none of these may appear among their dependencies, however deep.
-pub const PURE: &[&str] = &["clock", "record", "workload", "trace", "stats", "wire", "kv", "engine", "route", "prompt"];
+pub const PURE: &[&str] =
+    &["clock", "record", "workload", "trace", "stats", "wire", "kv", "engine", "route", "sim", "prompt"];
 
 /// What "I/O" means for [`PURE`].
 pub const IO_CRATES: &[&str] = &["tokio", "hyper", "mio", "socket2", "rustix", "tailbound-os", "rand"];
