@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use tailbound_clock::Dur;
 use tailbound_emulator::{Config, Emulator};
-use tailbound_engine::Law;
+use tailbound_engine::{Law, Speculation};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut step, mut per_prompt_token, mut seqs, mut blocks) = (Dur::from_us(7000), Dur::ZERO, 256, 1 << 20);
+    let mut drafts = 0;
     let mut config = Config::new(tailbound_engine::Config::new(Law::Constant { step, per_prefill_token: step }, 1, 1));
     for arg in std::env::args().skip(1) {
         let (name, value) = arg.split_once('=').ok_or(format!("{arg} is not name=value"))?;
@@ -19,6 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "prompt_ns" => per_prompt_token = Dur::from_ns(value.parse()?),
             "seqs" => seqs = value.parse()?,
             "blocks" => blocks = value.parse()?,
+            "drafts" => drafts = value.parse()?,
             "ranks" => config.data_parallel_size = value.parse()?,
             "spin_us" => config.spin = Dur::from_us(value.parse()?),
             "answers" => config.answer_length = value.parse()?,
@@ -34,6 +36,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     config.engine.max_num_seqs = seqs;
     config.engine.max_num_batched_tokens = 8192.max(seqs);
+    config.engine.speculation =
+        (drafts > 0).then_some(Speculation { tokens: drafts, acceptance: 0.7, draft_time: Dur::ZERO });
     let emulator = Emulator::bind(config)?;
     eprintln!("listening on http://{}", emulator.addr());
     tailbound_os::signals::watch();
