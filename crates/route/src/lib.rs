@@ -7,6 +7,16 @@
 //!
 //! Policies are `EndpointPickerConfig`s, as the published endpoint pickers read them ([`Policy::from_yaml`]); names,
 //! parameters, formulas and default weights are theirs.
+//!
+//! # Deliberate differences from the published pickers
+//!
+//! - **Load is counted when a request is sent.** Between two scrapes the scorers of queue and KV use add what was sent since the last
+//!   one; a picker that only reads scrapes sends every request of those 50 ms to the same replica.
+//! - **Stale signals give way to our own counts.** Where a replica's metrics are older than the limit, what we have in flight there takes
+//!   their place; where those of all replicas are, the pool counts as open. Upstream they count as saturated, and dispatch stops.
+//! - **`metricsStalenessThreshold` is 5 s unless given**, where the published default is 200 ms, which one slow scrape exceeds.
+//! - **Approximate matches are contiguous from block 0**, as an engine's cache can use them; the published index also counts blocks after
+//!   a gap.
 
 mod config;
 mod disagg;

@@ -19,6 +19,9 @@ pub struct Cli {
 pub enum Command {
     /// Put a load on a server and report what it delivered
     Bench(BenchArgs),
+    /// Run a fleet in virtual time, router and engines, and report as if it had been measured
+    #[command(after_help = SIM_EXAMPLES)]
+    Sim(crate::sim::SimArgs),
     /// Serve a model that isn't there: an OpenAI-compatible server around a simulated engine
     Emulate(Box<crate::emulate::EmulateArgs>),
     /// See it work in a few seconds: no model, no accelerator, no network
@@ -74,6 +77,35 @@ Examples:
 
 Exit codes: 0 every point counts, 1 could not run, 2 wrong usage, 3 a point is INVALID, 130 interrupted (the same command goes on).
 See also: tailbound export endpoints DIR, tailbound check endpoints DIR, tailbound verify DIR";
+
+const SIM_EXAMPLES: &str = "\
+A scenario:
+  seed = 1
+  policy = '''
+  apiVersion: llm-d.ai/v1alpha1
+  kind: EndpointPickerConfig
+  plugins: [{type: round-robin-picker}]
+  schedulingProfiles: [{name: default, plugins: [{pluginRef: round-robin-picker}]}]
+  '''
+  [engines]                  # also: block_size, kv_tokens, max_num_seqs, max_num_batched_tokens, max_model_len
+  count = 4
+  profile = \"llama-3.1-8b-h100\"
+  [staleness]                # as given here, if it is left out
+  scrape_ms = 50
+  scrape_delay_ms = 1
+  event_delay_ms = 1
+  [shared_prefix]            # lengths in tokens
+  groups = 20
+  prompts_per_group = 5
+  system = 2000
+  question = 200
+  output = 100
+  [arrivals]
+  stages = [[10, 60], [20, 30]]  # requests/s, seconds
+  poisson = true
+
+The same scenario gives the same rows, bit for bit. Profiles: tailbound emulate --list-profiles.
+Exit codes: 0 valid and objectives met, 2 wrong scenario, 3 the run is INVALID, 99 an objective was missed.";
 
 /// The arguments with `_` in flag names turned into `-`.
 pub fn normalized(args: impl Iterator<Item = OsString>) -> Vec<OsString> {

@@ -16,6 +16,7 @@ mod output;
 mod progress;
 mod report_command;
 mod server_counters;
+mod sim;
 mod truth;
 mod units;
 mod usage;
@@ -49,6 +50,7 @@ fn run(command: Command) -> Outcome<u8> {
             BenchCommand::Curve(args) => bench::curve::run(&args),
             BenchCommand::Loadgen(args) => bench::loadgen::run(&args),
         },
+        Command::Sim(args) => sim::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),

@@ -120,7 +120,7 @@ fn class_objectives(text: &str, replay: Option<&Outline>) -> Outcome<(u16, Vec<s
 }
 
 /// `ttft:500` in milliseconds, as vLLM has it, or with a unit: `ttft:0.5s`.
-fn objective(text: &str) -> Outcome<stats::Objective> {
+pub fn objective(text: &str) -> Outcome<stats::Objective> {
     let with_ms = match text.split_once(':') {
         Some((key, limit)) if limit.trim().parse::<f64>().is_err() => match units::duration(limit) {
             Ok(limit) => format!("{key}:{}", limit.ms()),
