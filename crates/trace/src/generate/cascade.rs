@@ -135,7 +135,7 @@ impl Cascade {
         let total: u32 = counts.iter().sum();
         let open = open_cells(counts);
         let even = (1.0 - self.keep_shares) / open as f64;
-        // What is not kept is spread over the open sixths only: one arrival astray in a silence halves its longest gap.
+        // What is not kept goes to the open sixths only: one arrival astray would split a long silence, which the gap CV rests on.
         let share = |c: &u32| match c {
             0 if open < SHARES => 0.0,
             c => self.keep_shares * f64::from(*c) / f64::from(total) + even,
