@@ -7,6 +7,7 @@
 #![allow(clippy::print_stdout)]
 
 use tailbound_os::usage::thread_cpu;
+use tailbound_record::{Moment, Row};
 use tailbound_sim::{Scenario, run};
 use tailbound_stats::{RunFacts, summarize};
 
@@ -24,6 +25,7 @@ question = 1000
 output = 1000
 [arrivals]
 stages = [[9,30],[3,210],[4,180],[5,120],[6,120],[8,90],[10,70],[12,60],[15,50],[20,50]]
+drain = true
 ";
 
 const POLICIES: [(&str, &str); 5] = [
@@ -43,6 +45,15 @@ schedulingProfiles: [{name: default, plugins: [{pluginRef: prefix-cache-scorer, 
 schedulingProfiles: [{name: default, plugins: [{pluginRef: prefix-cache-scorer, weight: 2}, {pluginRef: queue-scorer}, {pluginRef: kv-cache-utilization-scorer}]}]"),
 ];
 
+/// Output tokens per second from a stage's first arrival to its last answer, and its mean TTFT.
+fn stage(rows: &[Row]) -> String {
+    let start = rows.iter().filter_map(|r| r.at.get(Moment::Scheduled)).min().unwrap_or_default();
+    let end = rows.iter().filter_map(|r| r.at.get(Moment::StreamEnd)).max().unwrap_or_default();
+    let tokens: u32 = rows.iter().map(Row::output_tokens).sum();
+    let ttft: f64 = rows.iter().filter_map(Row::ttft).map(|d| d.ms()).sum::<f64>() / 1e3 / rows.len() as f64;
+    format!("{:.0} ({ttft:.2})", f64::from(tokens) / (end.since(start).ns() as f64 * 1e-9))
+}
+
 fn main() {
     println!(
         "{:<20} {:>9} {:>10} {:>10} {:>10} {:>9} {:>9} {:>8} {:>12}",
@@ -55,7 +66,7 @@ fn main() {
         let start = thread_cpu();
         let outcome = run(&scenario).expect("a sound scenario");
         let cpu = (thread_cpu().ns() - start.ns()) as f64 * 1e-9;
-        let first = outcome.rows.iter().filter_map(|r| r.at.get(tailbound_record::Moment::Scheduled)).min();
+        let first = outcome.rows.iter().filter_map(|r| r.at.get(Moment::Scheduled)).min();
         let facts = RunFacts { self_timed: true, ..RunFacts::new(first.unwrap_or_default(), outcome.end) };
         let s = summarize(&outcome.rows, &facts);
         let (ttft, gaps) = (&s.latency.ttft, &s.latency.itl);
@@ -69,5 +80,9 @@ fn main() {
             100.0 * outcome.hit_ratio,
             outcome.rows.len() as f64 / cpu,
         );
+        let ends = outcome.stages[1..].iter().copied().chain([outcome.rows.len()]);
+        let stages: Vec<String> =
+            outcome.stages.iter().zip(ends).map(|(&first, end)| stage(&outcome.rows[first..end])).collect();
+        println!("  by stage, out tok/s (TTFT mean, s): {}", stages.join("  "));
     }
 }

@@ -115,6 +115,9 @@ pub struct Arrivals {
     /// Gaps drawn exponentially, rather than all alike.
     #[serde(default)]
     pub poisson: bool,
+    /// A stage begins once the one before it has been answered, as in `inference-perf`, and not before its time.
+    #[serde(default)]
+    pub drain: bool,
 }
 
 /// What fits in memory: prompts are kept as token ids, and a row stays to the end.
@@ -212,8 +215,13 @@ impl Scenario {
         })
     }
 
-    /// All arrivals as one plan.
+    /// All arrivals as one plan, as if no stage waited for another.
     pub fn plan(&self) -> Result<Plan, ScenarioError> {
+        Ok(self.staged()?.0)
+    }
+
+    /// The plan, and of every stage its first request and its beginning.
+    pub(crate) fn staged(&self) -> Result<(Plan, Vec<(u32, Dur)>), ScenarioError> {
         let s = &self.shared_prefix;
         let length = s.system.saturating_add(s.question);
         if s.groups == 0 || s.prompts_per_group == 0 || length == 0 || s.output == 0 {
@@ -229,11 +237,13 @@ impl Scenario {
         }
         let mut rng = self.seed().stream("sim/arrivals");
         let mut schedule = Vec::new();
+        let mut stages = Vec::new();
         let mut begin = 0.0;
         for &(rate, seconds) in &self.arrivals.stages {
             if !(rate > 0.0 && seconds > 0.0 && rate.is_finite() && seconds.is_finite()) {
                 return Err(ScenarioError::Value("arrivals.stages: rates and lengths must be above 0"));
             }
+            stages.push((schedule.len() as u32, Dur::from_secs_f64(begin)));
             let mut at = 0.0;
             loop {
                 at += if self.arrivals.poisson { rng.exponential() / rate } else { 1.0 / rate };
@@ -247,6 +257,7 @@ impl Scenario {
         if schedule.is_empty() {
             return Err(ScenarioError::Value("arrivals.stages: nobody comes"));
         }
-        Ok(Spec { schedule: Some(schedule), seed: self.seed(), ..Spec::default() }.plan()?)
+        let plan = Spec { schedule: Some(schedule), seed: self.seed(), ..Spec::default() }.plan()?;
+        Ok((plan, stages))
     }
 }

@@ -18,6 +18,8 @@ use tailbound_workload::{IntentId, Plan};
 pub struct Outcome {
     /// One per request, in the plan's order.
     pub rows: Vec<Row>,
+    /// The number of each stage's first request.
+    pub stages: Vec<usize>,
     /// When the last thing happened.
     pub end: Time,
     /// Engine steps, of all replicas.
@@ -30,8 +32,8 @@ pub struct Outcome {
 
 /// Runs a scenario to its end.
 pub fn run(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
-    let plan = scenario.plan()?;
-    let mut world = World::new(scenario, &plan)?;
+    let (plan, stages) = scenario.staged()?;
+    let mut world = World::new(scenario, &plan, &stages)?;
     while let Some(Reverse((now, _, what))) = world.heap.pop() {
         world.now = now;
         world.happen(what);
@@ -63,6 +65,14 @@ enum Letter {
 
 struct World<'a> {
     plan: &'a Plan,
+    /// First request and beginning of each stage.
+    stages: &'a [(u32, Dur)],
+    /// Whether a stage waits for the answers of the one before it.
+    drain: bool,
+    /// The stage that waits, by its first request.
+    held: Option<u32>,
+    /// How far waiting has put off everything after.
+    shift: Dur,
     now: Time,
     heap: BinaryHeap<Reverse<(Time, u64, What)>>,
     pushed: u64,
@@ -93,7 +103,7 @@ const STUCK: Dur = Dur::from_secs(3600);
 const START: Time = Time(1_000_000_000);
 
 impl<'a> World<'a> {
-    fn new(scenario: &Scenario, plan: &'a Plan) -> Result<World<'a>, ScenarioError> {
+    fn new(scenario: &Scenario, plan: &'a Plan, stages: &'a [(u32, Dur)]) -> Result<World<'a>, ScenarioError> {
         scenario.staleness.check()?;
         let policy = scenario.policy()?;
         let events = policy.wants_tokens();
@@ -103,6 +113,10 @@ impl<'a> World<'a> {
         let rows: Vec<Row> = plan.measured().map(|intent| Row::new(u64::from(intent.id.0))).collect();
         let mut world = World {
             plan,
+            stages,
+            drain: scenario.arrivals.drain,
+            held: None,
+            shift: Dur::ZERO,
             now: Time::ZERO,
             heap: BinaryHeap::new(),
             pushed: 0,
@@ -144,10 +158,30 @@ impl<'a> World<'a> {
     }
 
     fn push_arrival(&mut self, index: u32) {
-        if (index as usize) < self.rows.len() {
-            let offset = self.plan.intent(IntentId(index)).offset.unwrap_or(Dur::ZERO);
-            self.push(START + offset, What::Arrive(index));
+        if index as usize >= self.rows.len() {
+            return;
         }
+        if self.drain && self.open(index) > 0 && self.stages.iter().any(|(first, _)| *first == index) {
+            self.held = Some(index);
+            return;
+        }
+        let offset = self.plan.intent(IntentId(index)).offset.unwrap_or(Dur::ZERO);
+        self.push(START + offset + self.shift, What::Arrive(index));
+    }
+
+    /// Of the requests before that one, those that haven't ended.
+    fn open(&self, index: u32) -> usize {
+        index as usize - (self.rows.len() - self.left)
+    }
+
+    /// A request has ended; a stage that waited for it may begin.
+    fn ended(&mut self) {
+        self.left -= 1;
+        let Some(first) = self.held.filter(|first| self.open(*first) == 0) else { return };
+        self.held = None;
+        let begin = self.stages.iter().find(|(index, _)| *index == first).map_or(Dur::ZERO, |(_, begin)| *begin);
+        self.shift += self.now.since(START + begin + self.shift);
+        self.push_arrival(first);
     }
 
     fn happen(&mut self, what: What) {
@@ -323,7 +357,7 @@ impl<'a> World<'a> {
             cached: row.tokens.cached_server,
             generated: Some(generated),
         };
-        self.left -= 1;
+        self.ended();
         self.tell(route::Event::Ended(id, usage));
     }
 
@@ -344,7 +378,7 @@ impl<'a> World<'a> {
         row.at.set(Moment::StreamEnd, self.now);
         row.chunks.shrink();
         row.end = End::Failed { phase, blame: Blame::Server, cause: Cause::Status(status), detail: why.into() };
-        self.left -= 1;
+        self.ended();
     }
 
     fn post(&mut self, delay: Dur, letter: Letter) {
@@ -362,6 +396,7 @@ impl<'a> World<'a> {
     fn finish(self) -> Outcome {
         let sum = |f: fn(&engine::Counters) -> u64| self.replicas.iter().map(|r| f(r.engine.counters())).sum::<u64>();
         Outcome {
+            stages: self.stages.iter().map(|(first, _)| *first as usize).collect(),
             end: self.now,
             steps: sum(|c| c.steps),
             mean_waiting: self.waiting.0 / self.waiting.1.max(1) as f64,

@@ -69,6 +69,23 @@ proptest! {
 }
 
 #[test]
+fn a_stage_that_drains_begins_when_the_one_before_it_is_answered() {
+    let mut scenario = scenario(RANDOM, 1, 60.0, 40, 2000, 1);
+    scenario.arrivals.stages = vec![(60.0, 2.0), (1.0, 30.0), (60.0, 2.0), (5.0, 2.0)];
+    let straight = run(&scenario).unwrap();
+    scenario.arrivals.drain = true;
+    let drained = run(&scenario).unwrap();
+    assert_eq!((drained.rows.len(), &drained.stages), (straight.rows.len(), &straight.stages));
+    let arrival = |row: &Row| row.at.get(Moment::Scheduled).unwrap();
+    for &first in &drained.stages[1..] {
+        let before = drained.rows[..first].iter().filter_map(|r| r.at.get(Moment::StreamEnd)).max().unwrap();
+        assert!(arrival(&drained.rows[first]) >= before);
+    }
+    let last = drained.rows.len() - 1;
+    assert!(arrival(&drained.rows[last]) > arrival(&straight.rows[last]));
+}
+
+#[test]
 fn what_the_queue_has_no_place_for_is_refused_and_has_a_row() {
     let outcome = run(&scenario(BOUNDED, 2, 60.0, 40, 2000, 1)).unwrap();
     let refused = outcome.rows.iter().filter(|r| r.net.status == 429).count();
