@@ -16,6 +16,7 @@ mod program;
 mod replay;
 mod servers;
 mod signals;
+mod sim;
 mod truth;
 mod verdicts;
 mod workload_cli;
