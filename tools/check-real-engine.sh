@@ -10,8 +10,9 @@ data=${TAILBOUND_DATA:-../shared/data}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 sharegpt=$(ls "$data"/workloads/sharegpt/*.json | head -n 1)
+# Left to itself the model now and then ends a chat before its first word, which is a failed request, and rightly so.
 common=(--port "$LLAMA_PORT" --model smollm2-135m --dataset-name sharegpt --dataset-path "$sharegpt" --sharegpt-output-len 16 --max-model-len 2048
-        --tokenizer "$data/engines/tokenizer.json" --max-concurrency 4 --num-prompts 50 --save-result --save-detailed --result-dir "$work" --no-fail)
+        --tokenizer "$data/engines/tokenizer.json" --max-concurrency 4 --num-prompts 50 --temperature 0 --ignore-eos --save-result --save-detailed --result-dir "$work" --no-fail)
 "$bin" bench serve --backend vllm --endpoint /v1/completions --result-filename completions.json "${common[@]}"
 "$bin" bench serve --backend openai --endpoint "/v1/chat/completions" --result-filename chat.json "${common[@]}"
 python3 - "$work" <<'PY'
