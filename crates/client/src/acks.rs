@@ -25,7 +25,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// A read of `len` bytes; `before` and `after` it our side had sent so many segments.
+    /// A read brought `len` bytes; our side had sent so many segments `before` it and `after` it.
     pub fn read(&mut self, before: Option<u32>, after: Option<u32>, len: usize) {
         let (Some(before), Some(after)) = (before, after) else { return };
         // What the last read brought has come after the read before it. If nothing has left since that one, it was still
@@ -54,7 +54,7 @@ pub(crate) struct Delayed {
 }
 
 impl Delayed {
-    /// At each read, `gap` after the one before. Asks the kernel again once gaps are short enough for it to matter.
+    /// At each read, made at `now`, the one before at `last`. Asks the kernel again once gaps are short enough for it to matter.
     #[inline]
     pub fn keep(&mut self, socket: &Socket, last: Time, now: Time) {
         if now.since(last) >= DELAY {

@@ -257,7 +257,7 @@ pub struct ClientArgs {
     #[arg(long)]
     pub no_gather: bool,
     /// Acknowledge every read at once, even if the ready check has seen the server send without waiting for that (delayed
-    /// acknowledgements then save a third of the client's CPU time)
+    /// acknowledgements save about an eighth of the client's CPU time)
     #[arg(long)]
     pub no_delay_acks: bool,
     /// Real-time priority (SCHED_FIFO), where permitted
