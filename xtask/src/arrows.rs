@@ -7,6 +7,7 @@ pub const ALLOWED: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("parquet", &[]),
     ("token", &[]),
+    ("testdata", &[]),
     ("record", &["clock"]),
     ("os", &["clock"]),
     ("workload", &["clock", "record"]),

@@ -1,9 +1,9 @@
 //! The whole engine against measurements of real hardware.
 
-use crate::data;
 use crate::driver::Driver;
 use tailbound_clock::Time;
 use tailbound_engine::{Config, Profile};
+use tailbound_testdata as data;
 
 /// Closed loop at a fixed concurrency: mean TTFT and TPOT in milliseconds once it is steady. The clients' first requests
 /// are of different lengths, so that they don't go in step ever after, as clients of a real engine don't.

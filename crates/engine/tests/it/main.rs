@@ -1,6 +1,5 @@
 //! The engine from outside.
 
-mod data;
 mod driver;
 mod golden;
 mod hardware;

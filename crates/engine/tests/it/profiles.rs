@@ -1,7 +1,7 @@
 //! The compiled-in coefficients and the rule for mixed steps against the files they come from.
 
-use crate::data;
 use tailbound_engine::{Batch, PROFILES, Profile};
+use tailbound_testdata as data;
 
 #[test]
 fn the_table_is_the_file() {

@@ -2,24 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use serde_json::Value;
-use std::path::PathBuf;
 use tailbound_kv::published::{fnv_cbor, sha256_cbor};
 use tailbound_kv::vllm::{self, Event};
-
-/// The text of a file of the data folder, `None` (with a line saying so) where there is none; in CI that is a failure.
-fn read(path: &str) -> Option<String> {
-    let root = std::env::var_os("TAILBOUND_DATA")
-        .map_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").into(), PathBuf::from);
-    let file = root.join(path);
-    match std::fs::read_to_string(&file) {
-        Ok(text) => Some(text),
-        Err(error) => {
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "{}: {error}", file.display());
-            eprintln!("skipped: {}: {error}", file.display());
-            None
-        }
-    }
-}
+use tailbound_testdata::read;
 
 fn vectors() -> Option<Value> {
     Some(serde_json::from_str(&read("gateways/hash_vectors.json")?).unwrap())

@@ -1,5 +1,5 @@
-use crate::data;
 use tailbound_route::*;
+use tailbound_testdata as data;
 
 #[test]
 fn published_configurations_of_both_generations_load_unchanged() {

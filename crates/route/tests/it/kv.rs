@@ -1,10 +1,10 @@
 //! The precise index: what engines say they have.
 
-use crate::data;
 use crate::driver::*;
 use tailbound_clock::Dur;
 use tailbound_kv::vllm::{self, Batch, Removed, Stored};
 use tailbound_route::*;
+use tailbound_testdata as data;
 
 const PRECISE: &str = "
 plugins:

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod configs;
-mod data;
 mod disagg;
 mod driver;
 mod faults;

@@ -1,9 +1,9 @@
 //! The approximate index and the published hashes.
 
-use crate::data;
 use crate::driver::*;
 use tailbound_clock::Dur;
 use tailbound_route::*;
+use tailbound_testdata as data;
 
 fn chain(input: HashInput, text: &[u8], tokens: &[u32], most: usize) -> Vec<u64> {
     let mut out = Vec::new();

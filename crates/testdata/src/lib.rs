@@ -1,12 +1,20 @@
-//! Where the measured data lies; it is not part of the repository.
+//! Where the real traces and official vectors lie that tests read; they are not part of the repository.
+#![allow(clippy::print_stderr, reason = "only tests use it, and a skipped test says so")]
 
 use std::path::PathBuf;
 
-/// The text of a file of the data folder, `None` (with a line saying so) where there is none; in CI that is a failure.
+/// The data folder: `TAILBOUND_DATA`, or `../shared/data` beside the checkout.
+fn root() -> PathBuf {
+    std::env::var_os("TAILBOUND_DATA")
+        .map_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").into(), PathBuf::from)
+}
+
+/// The text of a file of the data folder, `None` (with a line saying so) where there is none.
+///
+/// # Panics
+/// With `CI=true`, where absence is a failure.
 pub fn read(path: &str) -> Option<String> {
-    let root = std::env::var_os("TAILBOUND_DATA")
-        .map_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").into(), PathBuf::from);
-    let file = root.join(path);
+    let file = root().join(path);
     match std::fs::read_to_string(&file) {
         Ok(text) => Some(text),
         Err(error) => {
@@ -17,11 +25,12 @@ pub fn read(path: &str) -> Option<String> {
     }
 }
 
-/// All files of a folder that end so, by name.
+/// All files of a folder of it whose names end so, by name; none (with a line saying so) where there is no such folder.
+///
+/// # Panics
+/// As [`read`].
 pub fn list(folder: &str, ending: &str) -> Vec<(String, String)> {
-    let root = std::env::var_os("TAILBOUND_DATA")
-        .map_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data").into(), PathBuf::from);
-    let Ok(dir) = std::fs::read_dir(root.join(folder)) else {
+    let Ok(dir) = std::fs::read_dir(root().join(folder)) else {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "{folder} is missing");
         eprintln!("skipped: {folder} is missing");
         return Vec::new();
