@@ -29,6 +29,6 @@ pub use config::{Config, ConfigError, KvEvents, Policy, Speculation};
 pub use counters::{Counters, MAX_DRAFT_TOKENS};
 pub use engine::Engine;
 pub use event::{Effect, Emit, Event, Finish, Finished, SeqId, Step, Submit, WhyRejected};
-pub use law::{Aic, Batch, Curve, Grid, Law, Table};
+pub use law::{Aic, Batch, Curve, Grid, Law, Layers, LayersError, Table};
 pub use profile::{PROFILES, Profile};
 pub use sequence::invented_token;

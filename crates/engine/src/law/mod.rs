@@ -1,9 +1,11 @@
 //! Step-time laws: how long a replica takes for a batch.
 
 mod aic;
+mod layers;
 mod table;
 
 pub use aic::Aic;
+pub use layers::{Layers, LayersError};
 pub use table::{Curve, Grid, Table};
 
 use std::sync::Arc;

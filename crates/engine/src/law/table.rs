@@ -35,8 +35,11 @@ impl Table {
         let sequences = f64::from(batch.decodes + batch.prefills);
         let context = batch.decode_context as f64 / f64::from(batch.decodes.max(1));
         let n = f64::from(batch.prefill_tokens);
-        // Several chunks in a step look at as many pairs as one chunk of all their tokens would with this prefix.
-        let prefix = if batch.prefill_tokens == 0 { 0.0 } else { (batch.prefill_attention / n - n / 2.0).max(0.0) };
+        // Several chunks in a step count as one that looks at as many pairs: of all their tokens, with a prefix; or, if
+        // even without a prefix that would be more pairs, of fewer tokens.
+        let pairs = batch.prefill_attention;
+        let (n, prefix) =
+            if pairs < n * n / 2.0 { ((2.0 * pairs).sqrt(), 0.0) } else { (n, pairs / n.max(1.0) - n / 2.0) };
         self.fixed_ms
             + self.tokens.at(tokens)
             + self.sequences.at(sequences)

@@ -7,5 +7,6 @@ mod invariants;
 mod memory;
 mod prefix;
 mod profiles;
+mod rtx4090;
 mod scheduling;
 mod speculation;
