@@ -19,6 +19,7 @@ pub const ALLOWED: &[(&str, &[&str])] = &[
     ("sim", &["clock", "record", "workload", "kv", "engine", "route"]),
     ("report", &["clock", "record", "stats"]),
     ("client", &["clock", "record", "workload", "wire", "os"]),
+    ("sweep", &["clock", "os", "client"]),
     ("emulator", &["clock", "record", "engine", "kv", "wire", "token", "os"]),
 ];
 

@@ -8,6 +8,7 @@
 pub mod alloc;
 pub mod clock;
 pub mod date;
+pub mod group;
 pub mod limits;
 pub mod poll;
 mod probe;

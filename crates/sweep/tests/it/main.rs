@@ -1,0 +1,4 @@
+//! Servers as a sweep meets them.
+#![allow(clippy::unwrap_used)] // a test that cannot go on has failed
+
+mod server;
