@@ -3,21 +3,24 @@
 //! A page is a list of sections; a section is plots, tables and remarks. Plots are inline SVG drawn here, each with its data
 //! behind it as a table. The script only adds a switch for the colours and a reading under the pointer.
 
+pub mod figure;
 mod html;
 mod number;
 mod palette;
 mod plot;
 mod table;
+mod verdict;
 
 pub use number::{brief, count};
-pub use plot::{Axis, Mark, Plot, Scale, Series, Ticks};
+pub use plot::{Axis, Mark, Plot, Point, Scale, Series, Ticks};
 pub use table::{Column, Table};
+pub use verdict::{Strip, Tone};
 
 use base64::Engine;
 use html::Html;
 use sha2::{Digest, Sha256};
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = concat!(include_str!("page.css"), include_str!("plot.css"));
 const SCRIPT: &str = include_str!("page.js");
 
 /// A page. All text is escaped; there is no way to put markup in.
@@ -29,6 +32,8 @@ pub struct Page {
     pub kind: String,
     /// The result in a sentence or two.
     pub lead: String,
+    /// Whether to believe the rest, before the rest.
+    pub verdict: Option<Strip>,
     /// The figures to see first.
     pub cards: Vec<Card>,
     /// The rest, in order.
@@ -40,7 +45,7 @@ pub struct Page {
 }
 
 /// One figure to see first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Card {
     /// What it is.
     pub label: String,
@@ -48,6 +53,8 @@ pub struct Card {
     pub value: String,
     /// What to know beside it.
     pub detail: String,
+    /// The run does not count: the figure is struck out.
+    pub void: bool,
 }
 
 /// A part of a page, with its place in the list of contents.
@@ -85,6 +92,9 @@ impl Page {
         html.raw("<h1>").text(&self.title).raw("</h1>\n");
         html.raw("<p class=\"badge\">").text(&self.kind).raw("</p>\n");
         html.raw("<p class=\"lead\">").text(&self.lead).raw("</p>\n</header>\n");
+        if let Some(verdict) = &self.verdict {
+            verdict.html(&mut html);
+        }
         self.cards(&mut html);
         for section in &self.sections {
             section.html(&mut html);
@@ -131,7 +141,9 @@ impl Page {
         }
         html.raw("<dl class=\"cards\">\n");
         for card in &self.cards {
-            html.raw("<div><dt>").text(&card.label).raw("</dt><dd><b>").text(&card.value).raw("</b> <span>");
+            html.raw("<div><dt>").text(&card.label).raw("</dt><dd><b>");
+            html.raw(if card.void { "<s>" } else { "" }).text(&card.value).raw(if card.void { "</s>" } else { "" });
+            html.raw("</b> <span>");
             html.text(&card.detail).raw("</span></dd></div>\n");
         }
         html.raw("</dl>\n");

@@ -5,10 +5,12 @@ const LIGHT: [&str; 5] = ["#0072b2", "#e85e71", "#721d4a", "#a58609", "#ad0aff"]
 /// On the dark ground.
 const DARK: [&str; 5] = ["#56b4e9", "#7d51f6", "#df280c", "#bc4e6b", "#ebdb00"];
 
-/// Ground, raised ground, text, softer text, rules, links, warning.
-const LIGHT_PAGE: [&str; 7] = ["#ffffff", "#f4f6f8", "#16191d", "#505a64", "#cfd6dd", "#005a9c", "#8a4b00"];
-const DARK_PAGE: [&str; 7] = ["#111418", "#1b2026", "#e8ecf0", "#a7b1bb", "#39424c", "#7cc4ff", "#ffb454"];
-const PAGE_NAMES: [&str; 7] = ["ground", "raised", "ink", "soft", "rule", "link", "warn"];
+/// Ground, raised ground, text, softer text, rules, links, warning, passed, failed.
+const LIGHT_PAGE: [&str; 9] =
+    ["#ffffff", "#f4f6f8", "#16191d", "#505a64", "#cfd6dd", "#005a9c", "#8a4b00", "#1a6b2d", "#a8101d"];
+const DARK_PAGE: [&str; 9] =
+    ["#111418", "#1b2026", "#e8ecf0", "#a7b1bb", "#39424c", "#7cc4ff", "#ffb454", "#6fd98a", "#ff8a8a"];
+const PAGE_NAMES: [&str; 9] = ["ground", "raised", "ink", "soft", "rule", "link", "warn", "good", "bad"];
 
 /// How many series have a colour of their own.
 pub(super) const SERIES: usize = LIGHT.len();
@@ -25,7 +27,13 @@ pub(super) fn css() -> String {
     )
 }
 
-fn variables(page: &[&str; 7], series: &[&str; 5]) -> String {
+/// The light scheme's colours by the names of their variables.
+pub(super) fn light() -> Vec<(String, &'static str)> {
+    let page = PAGE_NAMES.iter().map(|name| (*name).to_owned()).zip(LIGHT_PAGE);
+    page.chain((1..).map(|i| format!("s{i}")).zip(LIGHT)).collect()
+}
+
+fn variables(page: &[&str; 9], series: &[&str; 5]) -> String {
     let page = PAGE_NAMES.iter().zip(page).map(|(name, colour)| format!("--{name}:{colour};"));
     let series = series.iter().enumerate().map(|(i, colour)| format!("--s{}:{colour};", i + 1));
     page.chain(series).collect()
@@ -93,7 +101,7 @@ mod tests {
     fn text_can_be_read() {
         for page in [LIGHT_PAGE, DARK_PAGE] {
             for ground in [page[0], page[1]] {
-                for text in [page[2], page[3], page[5], page[6]] {
+                for text in [page[2], page[3], page[5], page[6], page[7], page[8]] {
                     assert!(contrast(text, ground) >= 4.5, "{text} on {ground}: {}", contrast(text, ground));
                 }
             }

@@ -9,6 +9,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Its rows, a cell a column.
     pub rows: Vec<Vec<String>>,
+    /// Rows, from 0, whose run was INVALID: struck out, and said to be so in their first cell.
+    pub invalid: Vec<usize>,
 }
 
 /// The head of a column.
@@ -28,11 +30,13 @@ impl Table {
             html.raw("<th scope=\"col\"").raw(column.class()).raw(">").text(column.head()).raw("</th>");
         }
         html.raw("</tr></thead>\n<tbody>\n");
-        for row in &self.rows {
-            html.raw("<tr>");
+        for (k, row) in self.rows.iter().enumerate() {
+            let invalid = self.invalid.contains(&k);
+            html.raw(if invalid { "<tr class=\"void\">" } else { "<tr>" });
             for (i, (cell, column)) in row.iter().zip(&self.columns).enumerate() {
                 let (open, close) = if i == 0 { ("<th scope=\"row\"", "</th>") } else { ("<td", "</td>") };
-                html.raw(open).raw(column.class()).raw(">").text(cell).raw(close);
+                html.raw(open).raw(column.class()).raw(">").text(cell);
+                html.raw(if invalid && i == 0 { " <b>INVALID</b>" } else { "" }).raw(close);
             }
             html.raw("</tr>\n");
         }

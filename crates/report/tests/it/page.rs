@@ -1,13 +1,13 @@
 //! Pages: whatever goes in, what comes out is one well-formed file that loads nothing.
 
 use proptest::prelude::*;
-use tailbound_report::page::{Axis, Block, Card, Column, Mark, Page, Plot, Scale, Section, Series, Table, Ticks};
+use tailbound_report::page::{
+    Axis, Block, Card, Column, Mark, Page, Plot, Scale, Section, Series, Strip, Table, Ticks, Tone,
+};
+use tailbound_report::page::{Point, figure};
 
 fn plot(points: Vec<(f64, f64)>, x: Axis, y: Axis, mark: Mark) -> Plot {
-    let series = vec![
-        Series { name: "a".into(), mark, points: points.clone() },
-        Series { name: "b".into(), mark: Mark::Line, points },
-    ];
+    let series = vec![Series::new("a", mark, points.clone()), Series::new("b", Mark::Line, points)];
     Plot { title: "t".into(), finding: "f".into(), x, y, series }
 }
 
@@ -16,6 +16,7 @@ fn page(text: &str, plots: Vec<Plot>) -> Page {
         caption: text.into(),
         columns: vec![Column::Text(text.into()), Column::Figure("n".into())],
         rows: vec![vec![text.into(), text.into()]],
+        invalid: vec![0],
     };
     let blocks = plots.into_iter().map(Block::Plot).chain([
         Block::Table(table),
@@ -26,7 +27,14 @@ fn page(text: &str, plots: Vec<Plot>) -> Page {
         title: text.into(),
         kind: text.into(),
         lead: text.into(),
-        cards: vec![Card { label: text.into(), value: text.into(), detail: text.into() }],
+        verdict: Some(Strip {
+            tone: Tone::Void,
+            word: text.into(),
+            sentence: text.into(),
+            reasons: vec![(text.into(), text.into())],
+            cautions: vec![(text.into(), String::new())],
+        }),
+        cards: vec![Card { label: text.into(), value: text.into(), detail: text.into(), void: true }],
         sections: vec![Section { id: "one".into(), heading: text.into(), blocks: blocks.collect() }],
         absent: vec![text.into()],
         footer: text.into(),
@@ -35,7 +43,8 @@ fn page(text: &str, plots: Vec<Plot>) -> Page {
 
 /// Names of the elements opened and closed, in order; fails where they do not nest.
 fn nests(html: &str) -> Result<usize, String> {
-    const EMPTY: [&str; 9] = ["meta", "link", "line", "rect", "circle", "path", "br", "!doctype", "input"];
+    const EMPTY: [&str; 11] =
+        ["meta", "link", "line", "rect", "circle", "path", "br", "!doctype", "input", "polygon", "?xml"];
     let (mut open, mut seen, mut rest) = (Vec::new(), 0, html);
     while let Some(at) = rest.find('<') {
         let end = at + rest[at..].find('>').ok_or("an element without an end")?;
@@ -82,13 +91,45 @@ fn a_page_may_load_nothing_and_runs_only_its_own_script() {
 
 #[test]
 fn every_kind_of_mark_is_drawn_twice_and_stands_in_a_table() {
-    for mark in [Mark::Line, Mark::Step, Mark::Bars(1.0), Mark::Dots, Mark::Level] {
+    for mark in [Mark::Line, Mark::Step, Mark::Frontier, Mark::Bars(1.0), Mark::Dots, Mark::Level, Mark::Upright] {
         let html =
             page("x", vec![plot(vec![(0.0, 1.0), (1.0, 3.0)], Axis::linear("x"), Axis::linear("y"), mark)]).html();
         nests(&html).unwrap();
         assert_eq!(html.matches("role=\"img\"").count(), 2, "{mark:?}");
         assert_eq!(html.matches("<tr data-f=").count(), 4, "{mark:?}");
     }
+}
+
+#[test]
+fn what_does_not_count_is_hollow_and_named_so_in_every_plot_and_table() {
+    let points =
+        || vec![Point::within(1.0, 0.5, Some((0.4, 0.6))), Point::within(2.0, 0.9, None).counting_unless(true)];
+    let curve = || figure::Curve { name: "a".into(), points: points() };
+    let (x, y) = (|| Axis::linear("x"), || Axis::linear("y"));
+    let rows = [figure::Estimate { name: "TTFT".into(), value: Some(1.0), interval: Some((0.5, 1.5)), invalid: true }];
+    let shown =
+        figure::Attainment { probes: points(), required: 0.9, capacity: Some((1.0, 1.5)), ..Default::default() };
+    for plot in [
+        figure::attainment("f", x(), &shown),
+        figure::pareto("t", "f", x(), y(), &[curve()]),
+        figure::forest("t", "f", x(), &rows, 0.0, Some((-0.1, 0.1))),
+    ] {
+        let html = page("x", vec![plot.clone()]).html();
+        nests(&html).unwrap();
+        assert!(html.contains("hollow: INVALID") && html.contains("(INVALID)"), "{}", plot.title);
+        assert_eq!(html.matches(" class=\"hollow\" ").count(), 2, "{}", plot.title);
+        nests(&plot.svg()).unwrap();
+        assert!(plot.svg().contains("#0072b2") && !plot.svg().contains("var("));
+    }
+    let plot = figure::lines("t", "f", x(), y(), &[curve()]);
+    assert!(page("x", vec![plot]).html().contains("class=\"band\""));
+}
+
+#[test]
+fn a_gap_in_the_data_is_a_gap_in_the_line() {
+    let broken = plot(vec![(0.0, 1.0), (1.0, f64::NAN), (2.0, 3.0)], Axis::linear("x"), Axis::linear("y"), Mark::Line);
+    let path = broken.svg();
+    assert_eq!(path.matches("h0").count(), 4, "two lines of two stretches: {path}");
 }
 
 fn axis() -> impl Strategy<Value = Axis> {

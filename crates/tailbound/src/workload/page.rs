@@ -23,6 +23,7 @@ pub fn page(d: &Description) -> String {
         title: d.file.rsplit(['/', '\\']).next().unwrap_or(&d.file).to_owned(),
         kind: format!("workload, {}", d.format),
         lead: lead(d),
+        verdict: None,
         cards: cards(d),
         sections: sections.into_iter().flatten().collect(),
         absent: absent(d),
@@ -79,7 +80,7 @@ fn dispersion(a: &ArrivalFigures) -> Option<(&'static str, f64)> {
 fn cards(d: &Description) -> Vec<Card> {
     let mut cards = Vec::new();
     let mut card = |label: &str, value: String, detail: String| {
-        cards.push(Card { label: label.into(), value, detail });
+        cards.push(Card { label: label.into(), value, detail, void: false });
     };
     card("Requests", count(d.rows), format!("{} read", count(d.accounting.rows_read)));
     if let Some(a) = &d.arrivals {

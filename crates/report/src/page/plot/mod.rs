@@ -1,13 +1,19 @@
 //! Plots as inline SVG, coloured by the page's variables. Each is drawn twice, wide and narrow, and the page shows the one
 //! that fits, so that letters keep their size.
 
+mod data;
 mod draw;
+mod export;
+mod labels;
+mod marks;
 mod scale;
+mod series;
 mod ticks;
 
 use super::html::Html;
 use draw::Canvas;
 pub use scale::Scale;
+pub use series::{Mark, Point, Series};
 pub use ticks::Ticks;
 
 /// A plot.
@@ -36,38 +42,14 @@ pub struct Axis {
     pub ticks: Ticks,
     /// First and last value; `None`: the data's own, from zero where a linear axis measures up.
     pub range: Option<(f64, f64)>,
-}
-
-/// One line, set of bars or of points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Series {
-    /// What it is. Shown where a plot has several.
-    pub name: String,
-    /// How it is drawn.
-    pub mark: Mark,
-    /// (x, y), ascending in x. Pairs an axis cannot show (a logarithm's zero) are left out.
-    pub points: Vec<(f64, f64)>,
-}
-
-/// How a series is drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Mark {
-    /// Straight lines from point to point.
-    Line,
-    /// y holds until the next x: distributions, counts per window.
-    Step,
-    /// A bar of this width (in units of x), centred on x, from zero.
-    Bars(f64),
-    /// A dot each.
-    Dots,
-    /// A level line across at each y: an objective, a mean.
-    Level,
+    /// Whether it is the time of a run: the cursors of all plots over the same time go together.
+    pub timed: bool,
 }
 
 impl Axis {
     /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Axis {
-        Axis { label: label.into(), scale: Scale::Linear, ticks: Ticks::Auto, range: None }
+        Axis { label: label.into(), scale: Scale::Linear, ticks: Ticks::Auto, range: None, timed: false }
     }
 
     /// A logarithmic axis.
@@ -84,7 +66,20 @@ impl Axis {
     pub fn seconds(label: impl Into<String>, range: (f64, f64)) -> Axis {
         let label = label.into();
         let (ticks, unit) = Ticks::seconds(range);
-        Axis { label: format!("{label} ({unit})"), scale: Scale::Linear, ticks, range: Some(range) }
+        Axis { label: format!("{label} ({unit})"), scale: Scale::Linear, ticks, range: Some(range), timed: false }
+    }
+
+    /// Seconds since a run's start.
+    pub fn run_time(range: (f64, f64)) -> Axis {
+        Axis { timed: true, ..Axis::seconds("since the start", range) }
+    }
+
+    /// Named rows, from the top: a forest plot's, a list of classes.
+    pub fn rows(label: impl Into<String>, names: impl IntoIterator<Item = String>) -> Axis {
+        let names: Vec<String> = names.into_iter().collect();
+        let n = names.len() as f64;
+        let ticks = Ticks::Named(names.into_iter().enumerate().map(|(i, name)| (n - i as f64, name)).collect());
+        Axis { ticks, range: Some((0.4, n + 0.6)), ..Axis::linear(label) }
     }
 
     fn range(&self, values: impl Iterator<Item = f64> + Clone, from_zero: bool) -> (f64, f64) {
@@ -102,18 +97,24 @@ impl Axis {
 }
 
 impl Plot {
+    /// What the axes go from and to.
+    fn ranges(&self) -> ((f64, f64), (f64, f64)) {
+        let x = self.x.range(self.series.iter().flat_map(Series::xs), false);
+        let y = self.y.range(self.series.iter().flat_map(Series::ys), true);
+        (x, y)
+    }
+
     pub(super) fn html(&self, html: &mut Html) {
-        let points = || self.series.iter().flat_map(|s| &s.points);
-        let edges = self.series.iter().flat_map(|s| {
-            let half = if let Mark::Bars(width) = s.mark { width / 2.0 } else { 0.0 };
-            s.points.iter().flat_map(move |p| [p.0 - half, p.0 + half])
-        });
-        let x = self.x.range(edges, false);
-        let y = self.y.range(points().map(|p| p.1), true);
-        html.raw("<figure class=\"plot\">\n<figcaption><h3>").text(&self.title).raw("</h3><p>").text(&self.finding);
+        let (x, y) = self.ranges();
+        html.raw("<figure class=\"plot\"")
+            .raw(if self.x.timed { " data-timed=\"\"" } else { "" })
+            .raw(">\n<figcaption><h3>")
+            .text(&self.title)
+            .raw("</h3><p>")
+            .text(&self.finding);
         html.raw("</p></figcaption>\n");
         self.legend(html);
-        for canvas in [Canvas::wide(x, y), Canvas::narrow(x, y)] {
+        for canvas in [Canvas::wide(self, x, y), Canvas::narrow(self, x, y)] {
             draw::svg(self, &canvas, html);
         }
         html.raw("<output class=\"reading\" aria-live=\"polite\"></output>\n");
@@ -122,39 +123,33 @@ impl Plot {
     }
 
     fn legend(&self, html: &mut Html) {
-        if self.series.len() < 2 {
+        let hollow = self.series.iter().flat_map(|s| &s.points).any(|p| p.hollow);
+        if self.series.len() < 2 && !hollow {
             return;
         }
         html.raw("<ul class=\"legend\">");
         for (i, series) in self.series.iter().enumerate() {
             html.raw("<li><svg width=\"28\" height=\"12\" aria-hidden=\"true\">");
-            draw::sample(i, series.mark, html);
+            marks::sample(series.colour.unwrap_or(i), series.mark, html);
             html.raw("</svg> ").text(&series.name).raw("</li>");
+        }
+        if hollow {
+            html.raw("<li class=\"hollow\">hollow: INVALID, does not count</li>");
         }
         html.raw("</ul>\n");
     }
 
-    /// The data behind the plot. `data-f` is the place across the plot, 0 to 1: what the script needs to read under the pointer.
-    fn data(&self, x_range: (f64, f64), html: &mut Html) {
-        let several = self.series.len() > 1;
-        html.raw("<details><summary>The data</summary>\n<div class=\"scroll\"><table>\n<thead><tr>");
-        html.raw(if several { "<th scope=\"col\">series</th>" } else { "" });
-        html.raw("<th scope=\"col\" class=\"n\">").text(&self.x.label).raw("</th><th scope=\"col\" class=\"n\">");
-        html.text(&self.y.label).raw("</th></tr></thead>\n<tbody>\n");
-        for series in &self.series {
-            for &(x, y) in series.points.iter().filter(|p| self.shows(**p)) {
-                html.raw("<tr data-f=\"").raw(&format!("{:.4}", self.x.scale.part(x, x_range))).raw("\">");
-                if several {
-                    html.raw("<td>").text(&series.name).raw("</td>");
-                }
-                html.raw("<td class=\"n\">").text(&self.x.ticks.reading(x));
-                html.raw("</td><td class=\"n\">").text(&self.y.scale.reading(y)).raw("</td></tr>\n");
-            }
+    /// Whether a point has a place in the plot.
+    fn shows(&self, mark: Mark, p: &Point) -> bool {
+        let (x, y) = (&self.x.scale, &self.y.scale);
+        let both =
+            |scale: &Scale, range: Option<(f64, f64)>| range.is_some_and(|r| scale.shows(r.0) && scale.shows(r.1));
+        match mark {
+            Mark::Level => y.shows(p.y),
+            Mark::Upright => x.shows(p.x),
+            Mark::Band => x.shows(p.x) && both(y, p.y_range),
+            Mark::Zone => both(x, p.x_range),
+            _ => x.shows(p.x) && y.shows(p.y),
         }
-        html.raw("</tbody>\n</table></div></details>\n");
-    }
-
-    fn shows(&self, (x, y): (f64, f64)) -> bool {
-        self.x.scale.shows(x) && self.y.scale.shows(y)
     }
 }

@@ -31,7 +31,7 @@ fn over_time(counts: &Counts) -> Plot {
         finding: format!("In bins of {bin}; the busiest has {} requests/s{idle}.", brief(peak)),
         x: Axis::seconds("since the first arrival", (0.0, (whole as f64 * counts.bin_s).max(1.0))),
         y: Axis::linear("requests/s"),
-        series: vec![Series { name: "arrivals".into(), mark: Mark::Step, points }],
+        series: vec![Series::new("arrivals", Mark::Step, points)],
     }
 }
 
@@ -52,10 +52,7 @@ fn burstiness(window: f64, cvs: &[(f64, f64)], span_s: f64) -> Plot {
         ),
         x: Axis::seconds("since the first arrival", (0.0, span_s.max(1.0))),
         y: Axis::linear("gap CV"),
-        series: vec![
-            Series { name: "gap CV".into(), mark: Mark::Dots, points },
-            Series { name: "Poisson".into(), mark: Mark::Level, points: vec![(0.0, 1.0)] },
-        ],
+        series: vec![Series::new("gap CV", Mark::Dots, points), Series::level("Poisson", 1.0)],
     }
 }
 
@@ -64,7 +61,7 @@ const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 /// By hour and by weekday, and the cycles found.
 pub fn profile(d: &Description) -> Vec<Block> {
     let Some(profile) = &d.profile else { return Vec::new() };
-    let bars = |points: Vec<(f64, f64)>| vec![Series { name: "requests".into(), mark: Mark::Bars(0.85), points }];
+    let bars = |points: Vec<(f64, f64)>| vec![Series::new("requests", Mark::Bars(0.85), points)];
     let zone = if profile.day_of_week_counts.is_some() { "UTC" } else { "of the file's own day" };
     let hours: Vec<(f64, f64)> = profile.hour_of_day_counts.iter().map(|(h, n)| (*h as f64, *n as f64)).collect();
     let busiest = |points: &[(f64, f64)]| points.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |p| p.0);
@@ -141,10 +138,9 @@ pub fn lengths(d: &Description) -> Option<Block> {
     let most = known.iter().filter_map(|(_, _, x)| x.map(|x| x.n)).max().unwrap_or(1);
     // The last value stands where one request is left.
     let top = 1.0 - 1.0 / (2.0 * most.max(5) as f64);
-    let series = |(word, points, _): &(&str, &Vec<(f64, f64)>, _)| Series {
-        name: format!("{word} tokens"),
-        mark: Mark::Step,
-        points: points.iter().map(|(value, share)| (*value, share.min(top))).collect(),
+    let series = |(word, points, _): &(&str, &Vec<(f64, f64)>, _)| {
+        let points = points.iter().map(|(value, share)| (*value, share.min(top)));
+        Series::new(format!("{word} tokens"), Mark::Step, points)
     };
     let mut finding = told;
     if let Some(first) = finding.get(..1).map(str::to_uppercase) {
@@ -163,7 +159,7 @@ pub fn lengths(d: &Description) -> Option<Block> {
 pub fn prefix(p: &PrefixFigures) -> Option<Block> {
     let (size, best) = p.curve.last()?;
     let half = p.curve.iter().find(|(_, ratio)| *ratio >= best / 2.0).map_or(*size, |(c, _)| *c);
-    let points = p.curve.iter().map(|(c, ratio)| (*c as f64, 100.0 * ratio)).collect();
+    let points = p.curve.iter().map(|(c, ratio)| (*c as f64, 100.0 * ratio));
     Some(Block::Plot(Plot {
         title: "Hit ratio against cache size".into(),
         finding: format!(
@@ -174,6 +170,6 @@ pub fn prefix(p: &PrefixFigures) -> Option<Block> {
         ),
         x: Axis { scale: Scale::Log, ..Axis::linear("cache size (blocks)") },
         y: Axis { range: Some((0.0, 100.0)), ..Axis::linear("% of blocks hit") },
-        series: vec![Series { name: "LRU".into(), mark: Mark::Line, points }],
+        series: vec![Series::new("LRU", Mark::Line, points)],
     }))
 }

@@ -6,7 +6,12 @@ fn table(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Block {
         let head = (*head).to_owned();
         if i == 0 { Column::Text(head) } else { Column::Figure(head) }
     };
-    Block::Table(Table { caption: caption.into(), columns: columns.iter().enumerate().map(column).collect(), rows })
+    Block::Table(Table {
+        caption: caption.into(),
+        columns: columns.iter().enumerate().map(column).collect(),
+        rows,
+        ..Table::default()
+    })
 }
 
 fn maybe(x: Option<f64>) -> String {
@@ -145,5 +150,5 @@ pub fn account(d: &Description) -> Vec<Block> {
 pub fn definitions(list: &[Definition]) -> Block {
     let rows = list.iter().map(|d| vec![d.figure.to_owned(), d.meaning.to_owned()]);
     let columns = vec![Column::Text("figure, by its name in JSON".into()), Column::Text("meaning".into())];
-    Block::Table(Table { caption: "How figures are defined".into(), columns, rows: rows.collect() })
+    Block::Table(Table { caption: "How figures are defined".into(), columns, rows: rows.collect(), ..Table::default() })
 }
