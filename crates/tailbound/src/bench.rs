@@ -2,4 +2,5 @@
 
 pub mod curve;
 pub mod loadgen;
+pub mod point;
 pub mod serve;

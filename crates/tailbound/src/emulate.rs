@@ -134,7 +134,8 @@ fn profiles() -> String {
 pub fn profile(name: &str) -> Outcome<&'static Profile> {
     Profile::named(name).ok_or_else(|| {
         let names: Vec<&str> = PROFILES.iter().map(|p| p.name).collect();
-        Failure::usage(format!("--profile {name}: unknown profile")).hint(format!("one of {}", names.join(", ")))
+        Failure::usage(format!("--profile {name}: unknown profile"))
+            .hint(format!("one of {} (tailbound emulate --list-profiles)", names.join(", ")))
     })
 }
 

@@ -5,21 +5,20 @@ pub mod folder;
 pub mod measure;
 pub mod plan;
 pub mod table;
-mod virtual_time;
 
+use crate::bench::point::{Shape, Sut};
 use crate::bench::serve::args::{Format, ServeArgs};
-use crate::bench::serve::{Endpoint, Model, Reached, data, refused, requests};
+use crate::bench::serve::{data, refused, requests};
 use crate::bundle::{self, Manifest};
-use crate::emulate;
 use crate::failure::{Failure, Outcome, exit};
 use crate::output;
-use args::{CurveArgs, Shape};
+use args::CurveArgs;
 use folder::Settings;
-use measure::{Curve, Sut};
+use measure::Curve;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use table::Table;
-use tailbound_prompt::{Counting, PromptSet};
+use tailbound_prompt::PromptSet;
 
 /// Runs the command.
 pub fn run(args: &CurveArgs) -> Outcome<u8> {
@@ -49,37 +48,25 @@ pub fn run(args: &CurveArgs) -> Outcome<u8> {
 
 /// What stands for every point where the points don't differ.
 fn any_point(args: &CurveArgs) -> ServeArgs {
-    let mut serve = args.serve(Shape { requests: 1, concurrency: 1, warmups: 0 }, None);
+    let mut serve = args.serve(Shape { requests: 1, concurrency: Some(1), ..Shape::default() }, None);
     serve.report.dry_run = args.report.dry_run;
     serve
 }
 
 /// What is measured, and the data set, counted by it.
 fn sut(args: &CurveArgs, any_point: &ServeArgs) -> Outcome<(Sut, PromptSet)> {
-    if !args.curve.virtual_time {
-        let reached = Reached::at(any_point)?;
-        let prompts = reached.counter.with(|counting| prompts(args, counting))?;
-        return Ok((Sut::Server(Box::new(reached)), prompts));
+    let sut = Sut::of(any_point, args.curve.virtual_time.then_some(args.curve.profile.as_str()))?;
+    if sut.counts_words() {
+        output::note("in virtual time a word is a token");
     }
-    let profile = emulate::profile(&args.curve.profile)?;
-    let name = args.target.model.clone().unwrap_or_else(|| profile.model.to_owned());
-    let model = Model { name: name.clone(), id: name.clone(), root: name };
-    let count = |texts: &[&str], _: bool| -> Result<Vec<u32>, String> {
-        Ok(texts.iter().map(|t| virtual_time::words(t)).collect())
-    };
-    output::note("in virtual time a word is a token");
-    let prompts = prompts(args, Counting::Server(&count))?;
-    Ok((
-        Sut::Model { model, engine: Box::new(profile.config()), endpoint: Endpoint::from_args(&args.target)? },
-        prompts,
-    ))
+    let prompts = prompts(args, any_point, &sut)?;
+    Ok((sut, prompts))
 }
 
 /// The data set, once.
-fn prompts(args: &CurveArgs, counting: Counting<'_>) -> Outcome<PromptSet> {
-    let serve = any_point(args);
+fn prompts(args: &CurveArgs, any_point: &ServeArgs, sut: &Sut) -> Outcome<PromptSet> {
     let data_set = data::data_set(&args.data)?;
-    let mut set = data::prompts(&serve, &data_set, args.curve.dataset_samples, counting).map_err(|e| {
+    let mut set = sut.prompts(any_point, &data_set, args.curve.dataset_samples).map_err(|e| {
         let made = args.curve.dataset_samples.is_none() && args.data.dataset_path.is_none();
         if made { e.hint("say how many samples the data set has: --dataset-samples N") } else { e }
     })?;

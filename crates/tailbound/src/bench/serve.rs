@@ -96,7 +96,7 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     let names = live::Names::new(&model, &counter, &prompts, &prepared, outline);
     // The bodies are written: texts and rows would only take their memory a second time.
     drop((prompts, data_set, replay));
-    let (rows, ending) = live::run(args, &plan, &server, &prepared, &names, acks)?;
+    let (rows, ending) = live::run(args, &plan, &server, &prepared, &names, acks, &mut |_| true)?;
     live::assemble(args, &plan, facts, &names, rows, Some(ending)).map(Some)
 }
 

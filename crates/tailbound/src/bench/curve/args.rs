@@ -1,12 +1,12 @@
 //! The flags of `tailbound bench curve`, parsed and dumb. Target, payload, data set and client are those of `bench serve`.
 
+use crate::bench::point::Shape;
 use crate::bench::serve::args::{ClientArgs, Format, LoadArgs, PayloadArgs, ReportArgs, ServeArgs, TargetArgs};
 use crate::bench::serve::data_args::DataArgs;
 use crate::bench::serve::refused::RefusedArgs;
 use crate::bench::serve::trace_args::TraceArgs;
 use crate::units;
 use clap::{Args, Command, FromArgMatches, ValueEnum};
-use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use tailbound_clock::Dur;
 
@@ -108,20 +108,12 @@ pub enum OfflineArg {
     Dedicated,
 }
 
-/// How one point is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shape {
-    pub requests: u64,
-    pub concurrency: u64,
-    pub warmups: u32,
-}
-
 impl CurveArgs {
     /// A point as a run of `bench serve`.
     pub fn serve(&self, shape: Shape, run_dir: Option<&Path>) -> ServeArgs {
         let load = LoadArgs {
             num_prompts: Some(shape.requests),
-            max_concurrency: Some(i64::try_from(shape.concurrency).unwrap_or(i64::MAX)),
+            max_concurrency: shape.concurrency.map(|n| i64::try_from(n).unwrap_or(i64::MAX)),
             num_warmups: i64::from(shape.warmups),
             seed: self.curve.seed,
             ..unset()

@@ -1,44 +1,24 @@
 //! Measuring: the pilot, and the points one after another. What is finished is never measured twice.
 
-use super::args::{CurveArgs, Shape};
+use super::args::CurveArgs;
 use super::folder::{self, Settings};
 use super::plan;
 use super::table::{Row, Table};
-use super::virtual_time;
+use crate::bench::point::{self, Asked, Shape, Sut};
 use crate::bench::serve::args::ServeArgs;
 use crate::bench::serve::journal::{self, Kept};
 use crate::bench::serve::judge::Judged;
-use crate::bench::serve::live::{self, Ran};
+use crate::bench::serve::live::Ran;
 use crate::bench::serve::passes::Passes;
-use crate::bench::serve::requests::Prepared;
-use crate::bench::serve::{Again, Counter, Endpoint, Model, Reached, again, exit_code, plan as run_plan};
+use crate::bench::serve::{Again, again, exit_code};
 use crate::bundle::{self, Kind};
 use crate::failure::{Failure, Outcome};
 use std::path::{Path, PathBuf};
 use tailbound_clock::{Dur, Seed};
-use tailbound_engine as engine;
 use tailbound_os::clock;
 use tailbound_prompt::PromptSet;
 use tailbound_stats::loadgen::endpoints::plan::{CurvePlan, PlannedPoint};
 use tailbound_stats::loadgen::endpoints::point::{Measured, Point, Reason};
-
-/// The system under test.
-pub enum Sut {
-    /// A server, in real time.
-    Server(Box<Reached>),
-    /// The engine model, in virtual time.
-    Model { model: Model, engine: Box<engine::Config>, endpoint: Endpoint },
-}
-
-impl Sut {
-    /// The model it serves.
-    pub fn model(&self) -> &Model {
-        match self {
-            Sut::Server(reached) => &reached.model,
-            Sut::Model { model, .. } => model,
-        }
-    }
-}
 
 /// A curve that is being measured.
 pub struct Curve<'a> {
@@ -215,30 +195,10 @@ fn run(
     prompts: &PromptSet,
     order: Vec<u32>,
     salted: bool,
-    point: Option<Shape>,
+    shape: Option<Shape>,
 ) -> Outcome<Ran> {
-    let planned = run_plan::plan(&serve.load, None)?;
-    let facts = run_plan::facts(serve, &planned, None)?;
-    let passes = Passes { order, salt: salted.then(salt) };
-    let (names, (rows, ending)) = match sut {
-        Sut::Server(reached) => {
-            let prepared =
-                Prepared::new(serve, &reached.endpoint, &planned, &reached.model.name, &prompts.prompts, None)?
-                    .in_passes(passes);
-            let acks = reached.ready(serve, &prepared)?;
-            let names = live::Names::new(&reached.model, &reached.counter, prompts, &prepared, None).of_point(point);
-            let done = live::run(serve, &planned, &reached.server, &prepared, &names, acks)?;
-            (names, done)
-        }
-        Sut::Model { model, engine, endpoint } => {
-            let prepared = Prepared::new(serve, endpoint, &planned, &model.name, &prompts.prompts, None)?;
-            let names =
-                live::Names::new(model, &Counter::None, prompts, &prepared, None).of_point(point).in_virtual_time();
-            let done = virtual_time::run(serve, &planned, engine, &prompts.prompts, &passes, &names)?;
-            (names, done)
-        }
-    };
-    live::assemble(serve, &planned, facts, &names, rows, Some(ending))
+    let passes = Some(Passes { order, salt: salted.then(salt) });
+    point::run(sut, Asked { serve, prompts, replay: None, passes, shape })
 }
 
 /// Differs between runs, so that no server knows a prompt from an earlier one.
@@ -255,7 +215,8 @@ fn pilot(args: &CurveArgs, sut: &Sut, prompts: &PromptSet) -> Outcome<[f64; 2]> 
     );
     let mut medians = [Dur::ZERO; 2];
     for (concurrency, median) in ends.into_iter().zip(&mut medians) {
-        let shape = Shape { requests: (2 * concurrency).max(8), concurrency, warmups: 0 };
+        let requests = (2 * concurrency).max(8);
+        let shape = Shape { requests, concurrency: Some(concurrency), ..Shape::default() };
         let serve = args.serve(shape, None);
         let order = plan::order(shape.requests, prompts.prompts.len() as u32);
         let ran = run(&serve, sut, prompts, order, !args.curve.no_salt, None)?;

@@ -1,6 +1,7 @@
 //! From flags to a checked plan of the curve, and what `--dry-run` says of it.
 
-use super::args::{CurveArgs, OfflineArg, Shape};
+use super::args::{CurveArgs, OfflineArg};
+use crate::bench::point::Shape;
 use crate::bench::serve::plan as run;
 use crate::bundle;
 use crate::failure::{Failure, Outcome};
@@ -52,7 +53,7 @@ pub fn given_request_s(args: &CurveArgs) -> Option<[f64; 2]> {
 pub fn shape(args: &CurveArgs, point: &PlannedPoint) -> Shape {
     let least = u32::try_from(point.concurrency).unwrap_or(u32::MAX).max(8);
     let warmups = args.curve.warmup_requests.unwrap_or(least);
-    Shape { requests: point.samples, concurrency: point.concurrency, warmups }
+    Shape { requests: point.samples, concurrency: Some(point.concurrency), warmups, ..Shape::default() }
 }
 
 /// Which sample each request of a point sends: pass after pass, by the published seed.

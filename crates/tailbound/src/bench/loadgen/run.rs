@@ -3,20 +3,16 @@
 use super::args::{RuleArgs, RunArgs};
 use super::heard::Heard;
 use super::rules::{Rules, rules};
-use super::virtual_time::{self, Model};
-use super::{isca, live, logs, told};
+use super::{isca, live, logs, told, virtual_time};
+use crate::bench::point::{Modelled, Sut};
 use crate::bench::serve::args::ServeArgs;
 use crate::bench::serve::requests::{Prepared, extra};
-use crate::bench::serve::target::Endpoint;
-use crate::bench::serve::tokens::Counter;
-use crate::bench::serve::{data, discover, plan};
+use crate::bench::serve::{Counter, Reached, data, plan};
 use crate::failure::{Failure, Outcome};
-use crate::http::Server;
 use crate::output;
 use tailbound_clock::{Dur, Time};
-use tailbound_engine::Profile;
 use tailbound_os::{clock, clock::WallAnchor};
-use tailbound_prompt::{Counting, PromptSet};
+use tailbound_prompt::{Prompt, PromptSet};
 use tailbound_stats::loadgen::detail::Identity;
 use tailbound_stats::loadgen::peak::Criterion;
 use tailbound_stats::loadgen::scenario::{Options, Test};
@@ -55,16 +51,13 @@ pub fn run(args: &RunArgs) -> Outcome<u8> {
         output::print(&told::plan(&test, &rules))?;
         return Ok(0);
     }
-    let bench = match args.rules.virtual_time {
-        true => Bench::modelled(args, &rules, &serve, size)?,
-        false => Bench::live(args, &rules, &serve, size)?,
-    };
+    let bench = Bench::new(args, &rules, &serve, size)?;
     if rules.task.is_some() {
         return isca::run(args, &rules, &bench);
     }
     let mut test = bench.test(&rules.settings, None)?;
     let mut heard = bench.run(&mut test)?;
-    heard.log(&mut test, bench.counter.tokenizer());
+    heard.log(&mut test, bench.counter().tokenizer());
     told::tell(args, &test, &heard, bench.is_virtual())
 }
 
@@ -76,80 +69,50 @@ pub struct Bench<'a> {
     pub library: Library,
     name: String,
     data_set: String,
-    counter: Counter,
     warnings: Vec<String>,
 }
 
 enum How<'a> {
-    Live { server: Box<Server>, bodies: Box<Prepared>, serve: &'a ServeArgs },
-    Virtual { profile: &'static Profile, models: Vec<Model> },
+    Live { reached: Box<Reached>, bodies: Box<Prepared>, serve: &'a ServeArgs },
+    Virtual { modelled: Box<Modelled>, prompts: Vec<Prompt> },
 }
 
 impl<'a> Bench<'a> {
-    fn live(args: &'a RunArgs, rules: &Rules, serve: &'a ServeArgs, size: u32) -> Outcome<Bench<'a>> {
-        let endpoint = Endpoint::from_args(&serve.target)?;
-        let server = discover::server(serve, &endpoint)?;
-        discover::reachable(serve, &server)?;
-        let model = discover::model(serve, &server)?;
-        let counter = Counter::resolve(&serve.target, &model, &server)?;
-        let set = data::data_set(&serve.data)?;
-        let prompts = counter.with(|counting| data::prompts(serve, &set, Some(size), counting))?;
-        tell_notes(&prompts);
-        let plan = plan::fit(&serve.load, None, plan::plan(&serve.load, None)?, prompts.prompts.len())?;
-        let bodies = Prepared::new(serve, &endpoint, &plan, &model.name, &prompts.prompts, None)?;
-        if serve.payload.no_stream && rules.settings.use_token_latencies {
-            output::note("--no-stream: without a stream the first token is only heard of with the last");
-        }
-        let how = How::Live { server: Box::new(server), bodies: Box::new(bodies), serve };
-        Ok(Bench::new(args, rules, how, &prompts, format!("Network SUT {}", model.id), counter))
-    }
-
-    fn modelled(args: &'a RunArgs, rules: &Rules, serve: &'a ServeArgs, size: u32) -> Outcome<Bench<'a>> {
-        let name = &args.rules.profile;
-        let profile = Profile::named(name).ok_or_else(|| {
-            Failure::usage(format!("--profile {name}: no such profile")).hint("tailbound emulate --list-profiles")
-        })?;
-        let counter = match &serve.target.tokenizer {
-            Some(name) => Counter::local(name)?,
-            None => Counter::None,
+    fn new(args: &'a RunArgs, rules: &Rules, serve: &'a ServeArgs, size: u32) -> Outcome<Bench<'a>> {
+        let sut = Sut::of(serve, args.rules.virtual_time.then_some(args.rules.profile.as_str()))?;
+        let prompts = sut.prompts(serve, &data::data_set(&serve.data)?, Some(size))?;
+        tell(&args.data.dataset_name, &sut, &prompts);
+        let library = library(prompts.prompts.len(), rules);
+        let (how, name) = match sut {
+            Sut::Server(reached) => {
+                let plan = plan::fit(&serve.load, None, plan::plan(&serve.load, None)?, prompts.prompts.len())?;
+                let model = &reached.model;
+                let bodies = Prepared::new(serve, &reached.endpoint, &plan, &model.name, &prompts.prompts, None)?;
+                if serve.payload.no_stream && rules.settings.use_token_latencies {
+                    output::note("--no-stream: without a stream the first token is only heard of with the last");
+                }
+                let name = format!("Network SUT {}", model.id);
+                (How::Live { reached, bodies: Box::new(bodies), serve }, name)
+            }
+            Sut::Model(modelled) => {
+                let name = format!("Virtual SUT {}", modelled.profile.name);
+                (How::Virtual { modelled, prompts: prompts.prompts }, name)
+            }
         };
-        let by_words = |texts: &[&str], _: bool| -> Result<Vec<u32>, String> {
-            Ok(texts.iter().map(|text| virtual_time::words(text)).collect())
-        };
-        let counting = match counter.tokenizer() {
-            Some(tokenizer) => Counting::Tokenizer(tokenizer),
-            None => Counting::Server(&by_words),
-        };
-        let prompts = data::prompts(serve, &data::data_set(&serve.data)?, Some(size), counting)?;
-        let made = matches!(serve.data.dataset_name.as_str(), "random" | "prefix_repetition");
-        // What is said of made prompts is said of the server that counted them; here nobody did.
-        if counter.tokenizer().is_some() || !made {
-            tell_notes(&prompts);
-        }
-        if counter.tokenizer().is_none() && !made {
-            output::note("in virtual time without --tokenizer a word is a token");
-        }
-        let models = prompts.prompts.iter().map(|p| Model::new(p, counter.tokenizer())).collect();
-        let how = How::Virtual { profile, models };
-        Ok(Bench::new(args, rules, how, &prompts, format!("Virtual SUT {}", profile.name), counter))
-    }
-
-    fn new(
-        args: &'a RunArgs,
-        rules: &Rules,
-        how: How<'a>,
-        prompts: &PromptSet,
-        name: String,
-        counter: Counter,
-    ) -> Bench<'a> {
-        Bench {
+        Ok(Bench {
             args: &args.rules,
             how,
-            library: library(prompts.prompts.len(), rules),
+            library,
             name,
             data_set: args.data.dataset_name.clone(),
-            counter,
             warnings: rules.warnings.clone(),
+        })
+    }
+
+    fn counter(&self) -> &Counter {
+        match &self.how {
+            How::Live { reached, .. } => &reached.counter,
+            How::Virtual { modelled, .. } => &modelled.counter,
         }
     }
 
@@ -190,13 +153,13 @@ impl<'a> Bench<'a> {
     /// Runs it to its end.
     pub fn run(&self, test: &mut Test) -> Outcome<Heard> {
         match &self.how {
-            How::Virtual { profile, models } => virtual_time::run(test, profile.config(), models),
-            How::Live { server, bodies, serve } => {
+            How::Virtual { modelled, prompts } => virtual_time::run(test, modelled.replica(prompts)?),
+            How::Live { reached, bodies, serve } => {
                 let offline = test.effective().requested.scenario == Scenario::Offline;
                 let patience = if offline { Dur::from_secs(6 * 3600) } else { Dur::from_secs(600) };
                 let sending = live::Sending {
                     serve,
-                    target: &server.target,
+                    target: &reached.server.target,
                     bodies,
                     lost_after: self.args.lost_after.unwrap_or(patience),
                     cap: self.args.max_concurrency,
@@ -218,8 +181,15 @@ fn library(total: usize, rules: &Rules) -> Library {
     Library { total, performance: rules.samples.unwrap_or(total).min(total) }
 }
 
-fn tell_notes(prompts: &PromptSet) {
-    prompts.notes.iter().for_each(|note| output::note(note));
+/// What is to be said of the prompts. What is said of made prompts is said of the server that counted them; a model of one counts nothing.
+fn tell(data_set: &str, sut: &Sut, prompts: &PromptSet) {
+    let made = matches!(data_set, "random" | "prefix_repetition");
+    if !(made && sut.counts_words()) {
+        prompts.notes.iter().for_each(|note| output::note(note));
+    }
+    if sut.counts_words() && !made {
+        output::note("in virtual time without --tokenizer a word is a token");
+    }
 }
 
 /// Settings that LoadGen would log an error about, or hang on.

@@ -2,83 +2,41 @@
 //! settings give the same logs, byte for byte.
 
 use super::heard::Heard;
+use crate::bench::point::{Replica, Wanted};
 use crate::failure::{Failure, Outcome};
-use std::collections::HashMap;
 use tailbound_clock::Time;
-use tailbound_engine::{self as engine, Engine, Finish, SeqId, Submit};
-use tailbound_prompt::{Body, Prompt};
+use tailbound_record::{End, Moment, Row};
 use tailbound_stats::loadgen::Scenario;
 use tailbound_stats::loadgen::scenario::{Effect, Event, Test};
-use tailbound_token::Tokenizer;
-
-/// A sample as the engine model needs it.
-pub struct Model {
-    prompt: Vec<u32>,
-    output_tokens: u32,
-}
-
-impl Model {
-    /// Of a prompt: its token ids, by the tokenizer if there is one, else a word is a token.
-    pub fn new(prompt: &Prompt, tokenizer: Option<&Tokenizer>) -> Model {
-        let of_text = |text: &str| match tokenizer.and_then(|t| t.encode(text, true).ok()) {
-            Some(ids) => ids,
-            None => text.split_ascii_whitespace().map(word).collect(),
-        };
-        let ids = match &prompt.body {
-            Body::Text(text) => of_text(text),
-            Body::Ids(ids) => ids.to_vec(),
-            Body::Messages(json) => of_text(&json.to_string()),
-        };
-        Model { prompt: ids, output_tokens: prompt.output_tokens }
-    }
-}
-
-/// Words of a text, counted as [`Model::new`] counts them.
-pub fn words(text: &str) -> u32 {
-    text.split_ascii_whitespace().count() as u32
-}
-
-/// Equal words are equal tokens, so that common beginnings are found in the prefix cache (FNV-1a).
-fn word(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
-struct Going {
-    first: Option<Time>,
-    tokens: u32,
-}
 
 struct World<'a> {
     test: &'a mut Test,
-    engine: Engine,
-    models: &'a [Model],
-    going: HashMap<u64, Going>,
+    replica: Replica,
     reports_first: bool,
     token_mode: bool,
     effects: Vec<Effect>,
     heard: Heard,
+    answered: Vec<Row>,
 }
 
 /// Runs a test to its end.
-pub fn run(test: &mut Test, engine: engine::Config, models: &[Model]) -> Outcome<Heard> {
-    let engine = Engine::new(engine).map_err(|e| Failure::new(format!("failed to model the engine: {e}")))?;
+pub fn run(test: &mut Test, replica: Replica) -> Outcome<Heard> {
     let r = &test.effective().requested;
     let (token_mode, reports_first) = (r.use_token_latencies, r.use_token_latencies && r.scenario != Scenario::Offline);
     let mut world = World {
         test,
-        engine,
-        models,
-        going: HashMap::new(),
+        replica,
         reports_first,
         token_mode,
         effects: Vec::new(),
         heard: Heard::default(),
+        answered: Vec::new(),
     };
     let mut now = Time::ZERO;
     world.tell(now, Event::Start);
     while !world.test.finished() {
-        let (engine, test) = (world.engine.next_wake(), world.test.next_wake());
-        match (engine, test) {
+        let (replica, test) = (world.replica.next_wake(), world.test.next_wake());
+        match (replica, test) {
             // What comes out at a moment is known before what arrives at it.
             (Some(at), other) if other.is_none_or(|other| at <= other) => {
                 now = now.max(at);
@@ -115,43 +73,24 @@ impl World<'_> {
     }
 
     fn submit(&mut self, now: Time, sample: u64, index: u32) {
-        let Some(model) = self.models.get(index as usize) else { return };
-        let submit = Submit { finish: Finish::Stop, ..Submit::new(SeqId(sample), &model.prompt, model.output_tokens) };
-        let mut told = Vec::new();
-        self.engine.on(now, engine::Event::Submit(submit), &mut told);
-        match told.first() {
-            Some(engine::Effect::Rejected { why, .. }) => {
-                self.heard.lost_to("rejected by the engine model".into(), why.to_string());
-                self.test.on(now, Event::Lost { sample }, &mut self.effects);
-            }
-            _ => {
-                self.going.insert(sample, Going { first: None, tokens: 0 });
-            }
-        }
+        let wanted = Wanted { id: sample, scheduled: now, due: now, item: index as usize, salt: None };
+        let Some(rejected) = self.replica.submit(now, wanted) else { return };
+        let why = match rejected.end {
+            End::Failed { detail, .. } => detail.to_string(),
+            _ => String::new(),
+        };
+        self.heard.lost_to("rejected by the engine model".into(), why);
+        self.test.on(now, Event::Lost { sample }, &mut self.effects);
     }
 
     fn step(&mut self, now: Time) {
-        let mut told = Vec::new();
-        self.engine.on(now, engine::Event::Wake, &mut told);
-        let mut done = Vec::new();
-        for emit in self.engine.emitted() {
-            let Some(going) = self.going.get_mut(&emit.id.0) else { continue };
-            going.first.get_or_insert(now);
-            going.tokens += emit.tokens;
-            if emit.finish.is_some() {
-                done.push(emit.id.0);
-            }
+        let mut answered = std::mem::take(&mut self.answered);
+        self.replica.step(now, &mut answered);
+        for row in answered.drain(..) {
+            let tokens = self.token_mode.then(|| i64::from(row.tokens.output_server.unwrap_or(0)));
+            let first_token = row.at.get(Moment::FirstToken).filter(|_| self.reports_first);
+            self.tell(now, Event::Answered { sample: row.id, issued: None, first_token, at: now, tokens });
         }
-        for sample in done {
-            let Some(going) = self.going.remove(&sample) else { continue };
-            let event = Event::Answered {
-                sample,
-                issued: None,
-                first_token: going.first.filter(|_| self.reports_first),
-                at: now,
-                tokens: self.token_mode.then_some(i64::from(going.tokens)),
-            };
-            self.tell(now, event);
-        }
+        self.answered = answered;
     }
 }

@@ -8,7 +8,7 @@ use super::replay::Outline;
 use super::requests::{self, Prepared};
 use super::target::Endpoint;
 use super::tokens::Counter;
-use crate::bench::curve::args::Shape;
+use crate::bench::point::Shape;
 use crate::failure::{Failure, Outcome};
 use crate::http::Server;
 use crate::progress;
@@ -74,7 +74,7 @@ pub struct Names {
     templated: bool,
     /// A moment of the run's clock, and the same in Unix time, ns.
     anchor: (u64, u64),
-    /// Which point of a curve it is, if it is one.
+    /// Which point of a command that measures several it is, if it is one.
     #[serde(default)]
     pub point: Option<Shape>,
 }
@@ -102,7 +102,10 @@ impl Ending {
     }
 }
 
-/// Sends the load and gathers everything about it.
+/// Is shown each measured request as it ends; whether the run is to go on.
+pub type Watch<'a> = &'a mut dyn FnMut(&Row) -> bool;
+
+/// Sends the load and gathers everything about it. Once `watch` says `false` nothing more is sent.
 pub fn run(
     args: &ServeArgs,
     plan: &Arc<Plan>,
@@ -110,12 +113,13 @@ pub fn run(
     prepared: &Prepared,
     names: &Names,
     acks: client::Acks,
+    watch: Watch<'_>,
 ) -> Outcome<(Vec<Row>, Ending)> {
     let counters_before = Counters::read(server);
     profiler(args, server, "/start_profile")?;
     let mut journal = Journal::open(args, names)?;
     let config = client::Config { acks, ..config(args) };
-    let (rows, log) = send(args, plan, server, prepared, &config, &mut journal)?;
+    let (rows, log) = send(args, plan, server, prepared, &config, &mut journal, watch)?;
     profiler(args, server, "/stop_profile")?;
     let measured = |id: u32| plan.intent(IntentId(id)).stage == Stage::Measured;
     let mut notes = log.refused.clone();
@@ -176,7 +180,7 @@ impl Names {
         Names { anchor: (0, WallAnchor::take().unix_ns(now)), ..self }
     }
 
-    /// The same, of a point of a curve.
+    /// The same, of a point of a command that measures several.
     pub fn of_point(self, point: Option<Shape>) -> Names {
         Names { point, ..self }
     }
@@ -290,6 +294,7 @@ fn send(
     prepared: &Prepared,
     config: &client::Config,
     journal: &mut Journal,
+    watch: Watch<'_>,
 ) -> Outcome<(Vec<Row>, RunLog)> {
     signals::watch();
     let control = Arc::new(Control::new());
@@ -297,13 +302,18 @@ fn send(
     let total = (!plan.endless()).then(|| u64::from(plan.requests()));
     let mut load = Load::new(plan.clone());
     let mut rows = Vec::with_capacity(total.unwrap_or(0) as usize);
-    let mut broken = None;
+    let (mut broken, mut enough) = (None, false);
     let log = std::thread::scope(|scope| {
         scope.spawn(|| watch_signals(&control, &over));
         let line = progress::Line::start(&control, total, args.report.disable_tqdm);
         let log = client::run(&mut load, prepared, &server.target, config, &control, &mut |row| {
             if let Err(failure) = journal.row(&row) {
                 broken.get_or_insert(failure);
+            }
+            let measured = plan.intent(IntentId(row.id as u32)).stage == Stage::Measured;
+            if measured && !enough && !watch(&row) {
+                enough = true;
+                control.stop(Why::Rule);
             }
             rows.push(row);
         });

@@ -83,8 +83,8 @@ impl Prepared {
     }
 
     /// The same, going through the prompts in another order than theirs.
-    pub fn in_passes(self, passes: Passes) -> Prepared {
-        Prepared { passes: Some(passes), ..self }
+    pub fn in_passes(self, passes: Option<Passes>) -> Prepared {
+        Prepared { passes, ..self }
     }
 
     /// Bytes of all bodies.

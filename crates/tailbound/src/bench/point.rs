@@ -1,0 +1,89 @@
+//! One measured point: one run with the flags of `bench serve`, against a server in real time or the engine model in virtual time, giving
+//! rows from which the figures and the verdict follow ([`Judged`](super::serve::judge::Judged)).
+//!
+//! Whatever measures more than once (curves, capacity, comparisons, workload sweeps) makes its points here, so that a point is live or
+//! virtual by one `match`, its folder is a run's folder, and [`again`](super::serve::again()) rebuilds it from there.
+
+mod replica;
+mod sut;
+mod virtual_time;
+
+use super::serve::args::ServeArgs;
+use super::serve::live::{self, Ran, Watch};
+use super::serve::passes::Passes;
+use super::serve::replay::Replay;
+use super::serve::requests::Prepared;
+use super::serve::{Counter, plan};
+use crate::failure::Outcome;
+pub use replica::{Replica, Sample, Wanted};
+use serde::{Deserialize, Serialize};
+pub use sut::{Modelled, Sut};
+use tailbound_prompt::PromptSet;
+
+/// In what a point differs from the others of its command; with the command's own flags it makes the point's flags again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Measured requests.
+    pub requests: u64,
+    /// At most so many in flight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u64>,
+    /// Arrivals a second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Seed of the arrivals, where it isn't the command's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Requests before them, left out of every figure.
+    pub warmups: u32,
+}
+
+/// What is to be run.
+pub struct Asked<'a> {
+    /// The flags; with a `run_dir` everything is kept there as it happens.
+    pub serve: &'a ServeArgs,
+    /// The prompts, made by [`Sut::prompts`].
+    pub prompts: &'a PromptSet,
+    /// The trace they came from, if they did.
+    pub replay: Option<&'a Replay>,
+    /// Another order than theirs.
+    pub passes: Option<Passes>,
+    /// What the run's folder says of the point.
+    pub shape: Option<Shape>,
+}
+
+/// Runs a point to its end.
+pub fn run(sut: &Sut, asked: Asked<'_>) -> Outcome<Ran> {
+    run_while(sut, asked, &mut |_| true)
+}
+
+/// The same, ended early (nothing more is sent, what is in flight goes on) once `watch`, shown each measured request as it ends, says `false`.
+pub fn run_while(sut: &Sut, asked: Asked<'_>, watch: Watch<'_>) -> Outcome<Ran> {
+    let Asked { serve, prompts, replay, passes, shape } = asked;
+    let outline = replay.map(|replay| &replay.outline);
+    let planned = plan::plan(&serve.load, outline)?;
+    // Passes go round the prompts; without them there can't be more requests than prompts.
+    let planned = match &passes {
+        Some(_) => planned,
+        None => plan::fit(&serve.load, outline, planned, prompts.prompts.len())?,
+    };
+    let facts = plan::facts(serve, &planned, outline)?;
+    let prepared = Prepared::new(serve, sut.endpoint(), &planned, &sut.model().name, &prompts.prompts, replay)?;
+    let (names, (rows, ending)) = match sut {
+        Sut::Server(reached) => {
+            let prepared = prepared.in_passes(passes);
+            let acks = reached.ready(serve, &prepared)?;
+            let names = live::Names::new(&reached.model, &reached.counter, prompts, &prepared, outline).of_point(shape);
+            let done = live::run(serve, &planned, &reached.server, &prepared, &names, acks, watch)?;
+            (names, done)
+        }
+        Sut::Model(modelled) => {
+            let names = live::Names::new(&modelled.model, &Counter::None, prompts, &prepared, outline);
+            let names = names.of_point(shape).in_virtual_time();
+            let replica = modelled.replica(&prompts.prompts)?;
+            let done = virtual_time::run(serve, &planned, replica, passes.as_ref(), &names, watch)?;
+            (names, done)
+        }
+    };
+    live::assemble(serve, &planned, facts, &names, rows, Some(ending))
+}
