@@ -8,6 +8,7 @@ pub mod explain;
 pub mod json;
 pub mod page;
 mod run;
+mod run_page;
 pub mod text;
 
 pub use explain::explain;
@@ -15,3 +16,4 @@ pub use run::{
     Description, Diffusion, Extras, Grouping, ParseMetricError, Probes, RateChange, Run, Selected, Selection,
     ServerTimes, SpecDecode, TraceAccount, ordered,
 };
+pub use run_page::{About, run_page};

@@ -157,7 +157,7 @@ pub(crate) fn excused(row: &Row) -> bool {
 }
 
 /// Whether a request met all its objectives; `None` if it is not judged.
-pub(crate) fn verdict(row: &Row, facts: &RunFacts) -> Option<bool> {
+pub fn verdict(row: &Row, facts: &RunFacts) -> Option<bool> {
     let met = |objective: &Objective| match value(row, objective.metric, facts.open_loop()) {
         Value::Ns(ns) => ns <= objective.limit_ns(),
         Value::Vacuous => true,

@@ -1,7 +1,9 @@
 //! `tailbound report DIR`: a run's report, made again from what its folder kept.
 
 use crate::bench::serve::args::Format;
-use crate::bench::serve::{again, journal, tell};
+use crate::bench::serve::judge::Judged;
+use crate::bench::serve::{again, journal, page, tell};
+use crate::bundle;
 use crate::failure::Outcome;
 use clap::Args;
 use std::path::PathBuf;
@@ -15,6 +17,9 @@ pub struct ReportDirArgs {
     /// Result on stdout as text, or as one JSON object
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
+    /// Write a page of the run: one file that opens offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print the formula of every metric too
     #[arg(long)]
     pub explain: bool,
@@ -35,8 +40,14 @@ pub fn run(args: &ReportDirArgs) -> Outcome<u8> {
         (Some(_), Some(_)) => eprintln!("note: the log is damaged; what follows the damage is left out"),
         (Some(_), None) => {}
     }
+    let argv = kept.names.argv.clone();
     let mut again = again(kept)?;
     let report = &mut again.args.report;
     (report.format, report.explain, report.no_fail) = (args.format, args.explain, args.no_fail);
+    let judged = Judged::new(&again.args, &again.ran)?;
+    if let Some(file) = &args.html {
+        let page = page::page(&again.args, &again.ran, &judged, &argv);
+        bundle::write(file, page.html().as_bytes())?;
+    }
     tell(&again.args, &again.ran)
 }

@@ -3,17 +3,21 @@
 //! A page is a list of sections; a section is plots, tables and remarks. Plots are inline SVG drawn here, each with its data
 //! behind it as a table. The script only adds a switch for the colours and a reading under the pointer.
 
+mod attachment;
 pub mod figure;
 mod html;
 mod number;
 mod palette;
 mod plot;
 mod table;
+mod timeline;
 mod verdict;
 
+pub use attachment::{Attachment, Packed};
 pub use number::{brief, count};
 pub use plot::{Axis, Mark, Plot, Point, Scale, Series, Ticks};
 pub use table::{Column, Table};
+pub use timeline::Timeline;
 pub use verdict::{Strip, Tone};
 
 use base64::Engine;
@@ -21,7 +25,7 @@ use html::Html;
 use sha2::{Digest, Sha256};
 
 const STYLE: &str = concat!(include_str!("page.css"), include_str!("plot.css"));
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = concat!(include_str!("page.js"), include_str!("downloads.js"), include_str!("timeline.js"));
 
 /// A page. All text is escaped; there is no way to put markup in.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +44,8 @@ pub struct Page {
     pub sections: Vec<Section>,
     /// What is not on the page, and why.
     pub absent: Vec<String>,
+    /// Files inside the page.
+    pub attachments: Vec<Attachment>,
     /// Last line: which program, which input.
     pub footer: String,
 }
@@ -73,8 +79,14 @@ pub struct Section {
 pub enum Block {
     /// A plot; neighbouring plots stand side by side where there is room.
     Plot(Plot),
+    /// A timeline of requests.
+    Timeline(Timeline),
     /// A table.
     Table(Table),
+    /// A long table, folded away until it is asked for.
+    Folded(Table),
+    /// A command to be copied.
+    Command(String),
     /// A remark.
     Note(String),
     /// A remark that changes how figures are to be read.
@@ -106,7 +118,11 @@ impl Page {
             }
             html.raw("</ul>\n</section>\n");
         }
-        html.raw("</main>\n<footer>").text(&self.footer).raw("</footer>\n<script>").raw(SCRIPT);
+        html.raw("</main>\n<footer>").text(&self.footer).raw("</footer>\n");
+        for attachment in &self.attachments {
+            attachment.html(&mut html);
+        }
+        html.raw("<script>").raw(SCRIPT);
         html.raw("</script>\n</body>\n</html>\n");
         html.done()
     }
@@ -168,7 +184,18 @@ impl Block {
     fn html(&self, html: &mut Html) {
         match self {
             Block::Plot(plot) => plot.html(html),
+            Block::Timeline(timeline) => timeline.html(html),
             Block::Table(table) => table.html(html),
+            Block::Folded(table) => {
+                html.raw("<details class=\"folded\"><summary>").text(&table.caption).raw("</summary>\n");
+                table.html(html);
+                html.raw("</details>\n");
+            }
+            Block::Command(text) => {
+                html.raw("<pre class=\"command\" tabindex=\"0\" role=\"region\" aria-label=\"The command\"><code>")
+                    .text(text);
+                html.raw("</code></pre>\n");
+            }
             Block::Note(text) => drop(html.raw("<p>").text(text).raw("</p>\n")),
             Block::Beware(text) => {
                 html.raw("<p class=\"beware\"><b>Beware:</b> ").text(text).raw("</p>\n");

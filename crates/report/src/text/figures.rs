@@ -43,7 +43,7 @@ pub(super) fn ms(ns: f64) -> String {
 }
 
 /// A share as a percentage.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     let p = share * 100.0;
     match p {
         0.0 => "0 %".to_owned(),

@@ -10,6 +10,9 @@ mod vllm;
 mod wrap;
 
 use crate::Run;
+pub(crate) use figures::percent;
+pub(crate) use own::metric_name;
+pub(crate) use plain::sentences as plain_words;
 
 /// Whether to colour the words that matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

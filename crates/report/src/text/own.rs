@@ -88,7 +88,7 @@ fn objectives(out: &mut String, run: &Run<'_>, colour: Colour) {
     own(out, "Good tokens (tok/s):", Some(rate(g.tokens_per_s)));
 }
 
-pub(super) fn metric_name(metric: ObjectiveMetric, run: &Run<'_>) -> &'static str {
+pub(crate) fn metric_name(metric: ObjectiveMetric, run: &Run<'_>) -> &'static str {
     match (metric, run.facts.open_loop()) {
         (ObjectiveMetric::Ttft, true) => "TTFT from arrival",
         (ObjectiveMetric::Ttft, false) => "TTFT",

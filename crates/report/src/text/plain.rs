@@ -4,7 +4,7 @@ use super::figures::{ms, percent};
 use super::own::metric_name;
 use crate::Run;
 
-pub(super) fn sentences(run: &Run<'_>) -> Vec<String> {
+pub(crate) fn sentences(run: &Run<'_>) -> Vec<String> {
     [speed(run), queued(run), missed(run), overload(run)].into_iter().flatten().collect()
 }
 

@@ -8,6 +8,7 @@ pub mod discover;
 pub mod journal;
 pub mod judge;
 pub mod live;
+pub mod page;
 pub mod passes;
 pub mod plan;
 mod preset;

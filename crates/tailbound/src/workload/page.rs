@@ -27,6 +27,7 @@ pub fn page(d: &Description) -> String {
         cards: cards(d),
         sections: sections.into_iter().flatten().collect(),
         absent: absent(d),
+        attachments: Vec::new(),
         footer: format!("tailbound workload describe {} · tailbound {}", d.file, env!("CARGO_PKG_VERSION")),
     };
     page.html()

@@ -1,0 +1,85 @@
+//! The page of a run: whether to believe it, what it came to, and how that came about.
+
+mod classes;
+mod columns;
+mod head;
+mod health;
+mod latency;
+mod over_time;
+mod requests;
+
+use crate::page::{Attachment, Block, Page, Section};
+use crate::{Run, explain, json};
+use tailbound_stats::{ClientHealth, OverTime};
+
+/// What a page needs beside the run itself.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// The command, as it may be shown: without keys.
+    pub command: &'a str,
+    /// Where requests went.
+    pub target: &'a str,
+    /// The plan's hash.
+    pub plan: &'a str,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// What the client knows of itself.
+    pub health: &'a ClientHealth,
+    /// Sentences for the reader.
+    pub notes: &'a [String],
+}
+
+/// A run with everything its page is made from.
+struct Told<'a> {
+    run: &'a Run<'a>,
+    about: &'a About<'a>,
+    over_time: OverTime,
+}
+
+/// The page of a run.
+pub fn run_page(run: &Run<'_>, about: &About<'_>) -> Page {
+    let over_time = tailbound_stats::over_time(run.rows, run.facts);
+    let told = Told { run, about, over_time };
+    let mut absent = Vec::new();
+    let sections = [
+        section("objectives", "Objectives", head::objectives(&told, &mut absent)),
+        section("run", "What was run", head::what(&told)),
+        section("latency", "Latency", latency::blocks(&told, &mut absent)),
+        section("time", "Over time", over_time::blocks(&told, &mut absent)),
+        section("requests", "Requests", requests::blocks(&told)),
+        section("classes", "Classes", classes::blocks(&told, &mut absent)),
+        section("client", "The client itself", health::blocks(&told)),
+        section("definitions", "Definitions", vec![head::definitions(explain::all())]),
+    ];
+    let simulated = run.summary.stamps.virtual_time > 0;
+    Page {
+        title: head::title(run),
+        kind: if simulated { "SIMULATED".into() } else { "MEASURED".into() },
+        lead: head::lead(run),
+        verdict: Some(head::strip(&told)),
+        cards: head::cards(run),
+        sections: sections.into_iter().flatten().collect(),
+        absent,
+        attachments: vec![
+            Attachment::json("result", "result.json", json::vllm_result(run, json::Detail::Totals)),
+            columns::attachment(run),
+        ],
+        footer: format!("tailbound {} · plan {} · {}", env!("CARGO_PKG_VERSION"), about.plan, run.description.date),
+    }
+}
+
+fn section(id: &str, heading: &str, blocks: Vec<Block>) -> Option<Section> {
+    (!blocks.is_empty()).then(|| Section { id: id.into(), heading: heading.into(), blocks })
+}
+
+impl Told<'_> {
+    /// The run's length in seconds, for axes of time.
+    fn span(&self) -> (f64, f64) {
+        (0.0, self.run.summary.duration.secs().max(1e-3))
+    }
+}
+
+/// Nanoseconds in milliseconds.
+fn ms(ns: f64) -> f64 {
+    ns * 1e-6
+}
