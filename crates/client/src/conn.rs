@@ -1,7 +1,7 @@
 //! One connection: a socket, TLS around it where asked for, and at most one request in flight.
 
 use crate::acks::Delayed;
-use crate::h1;
+use crate::http::Http;
 use crate::job::Job;
 use rustls::ClientConnection;
 use std::io::{self, Read, Write};
@@ -28,7 +28,7 @@ pub(crate) struct Conn {
     pub served: u32,
     /// When its timer entry is set for; `Time::MAX`: it has none.
     pub armed: Time,
-    pub http: h1::Reader,
+    pub http: Http,
     pub acks: Option<Delayed>,
     pub tls: Option<Box<ClientConnection>>,
     pub job: Option<Box<Job>>,
@@ -38,7 +38,7 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    pub fn new(socket: Socket, address: usize, connect_start: Time) -> Conn {
+    pub fn new(socket: Socket, http: Http, address: usize, connect_start: Time) -> Conn {
         Conn {
             socket,
             state: State::Connecting,
@@ -46,7 +46,7 @@ impl Conn {
             tried: 0,
             served: 0,
             armed: Time::MAX,
-            http: h1::Reader::default(),
+            http,
             acks: None,
             tls: None,
             job: None,
@@ -56,9 +56,13 @@ impl Conn {
         }
     }
 
-    /// Writes what is left of the request (or of the handshake); whether all of it is gone.
+    /// Writes what is left of the request (or of the handshake, or is owed to the server); whether all of the request is gone.
     pub fn flush(&mut self) -> io::Result<bool> {
         if let Some(tls) = &mut self.tls {
+            if let Some(output) = self.http.output() {
+                tls.writer().write_all(output)?;
+                output.clear();
+            }
             let mut out = Out(&self.socket);
             while tls.wants_write() {
                 match tls.write_tls(&mut out) {
@@ -67,18 +71,25 @@ impl Conn {
                     Err(e) => return Err(e),
                 }
             }
-            return Ok(true);
+            return Ok(self.http.all_handed_over());
         }
-        let Some(job) = &mut self.job else { return Ok(true) };
         // A long prompt goes out in dozens of pieces: what is left of it stays where it is.
-        while job.rest_from < job.rest.len() {
-            match self.socket.send(&job.rest[job.rest_from..], &[])? {
-                Some(n) => job.rest_from += n,
+        if let Some(job) = &mut self.job {
+            while job.rest_from < job.rest.len() {
+                match self.socket.send(&job.rest[job.rest_from..], &[])? {
+                    Some(n) => job.rest_from += n,
+                    None => return Ok(false),
+                }
+            }
+            job.forget_rest();
+        }
+        while let Some(output) = self.http.output() {
+            match self.socket.send(output, &[])? {
+                Some(n) => drop(output.drain(..n)),
                 None => return Ok(false),
             }
         }
-        job.forget_rest();
-        Ok(true)
+        Ok(self.http.all_handed_over())
     }
 
     /// Hands a request to the kernel (through TLS where there is any); what it doesn't take now waits for [`Conn::flush`].
@@ -91,7 +102,7 @@ impl Conn {
         }
         let sent = self.socket.send(head, body)?.unwrap_or(0);
         if sent == head.len() + body.len() {
-            return Ok(true);
+            return Ok(self.http.all_handed_over());
         }
         if let Some(job) = &mut self.job {
             job.rest = [&head[sent.min(head.len())..], &body[sent.saturating_sub(head.len())..]].concat();

@@ -1,5 +1,5 @@
 use crate::conn::{Conn, State};
-use crate::h1::{self, Cut, HeadTemplate, Part, Reader};
+use crate::http::{Cut, Head, Http, Part, Stop, Template};
 use crate::tls::TlsSetup;
 use crate::{ClientError, Request, Target};
 use std::io;
@@ -35,6 +35,7 @@ const LONGEST: usize = 64 << 20;
 /// No address, no connection, no TLS, broken HTTP, or nothing in time.
 pub fn fetch(target: &Target, path: &str, body: Option<&[u8]>, limit: Dur) -> Result<Reply, ClientError> {
     let addresses = target.resolve()?;
+    target.check()?;
     let tls = TlsSetup::new(target)?;
     let start = clock::now();
     let deadline = start + limit;
@@ -44,7 +45,7 @@ pub fn fetch(target: &Target, path: &str, body: Option<&[u8]>, limit: Dur) -> Re
         let share = deadline.since(clock::now()) / (addresses.len() - i) as u64;
         match TcpStream::connect_timeout(&addr, Duration::from_nanos(share.ns().max(1))).and_then(socket::from_std) {
             Ok(socket) => {
-                let mut conn = Conn::new(socket, i, start);
+                let mut conn = Conn::new(socket, Http::new(target), i, start);
                 conn.state = State::Busy;
                 let mut reply = Dialogue { conn, addr, deadline }.ask(target, tls.as_ref(), path, body)?;
                 reply.took = clock::now().since(start);
@@ -78,15 +79,18 @@ impl Dialogue {
                 if self.conn.tls.as_ref().is_some_and(|tls| !tls.wants_read()) {
                     continue;
                 }
-                if self.receive(&mut |_| Ok(false))? == Received::End {
+                if self.receive(&mut |_, _| Ok(false))? == Received::End {
                     return Err(self.wrong("shake hands with", "it hung up".into()));
                 }
             }
+            let agreed = self.conn.tls.as_ref().map_or(Ok(()), |tls| setup.check(tls));
+            agreed.map_err(|e| self.wrong("shake hands with", e.to_string()))?;
         }
         let mut head = Vec::new();
         let request = Request::new(Api::Completions, path, body.unwrap_or_default());
-        HeadTemplate::new(target).write(&mut head, if body.is_some() { "POST" } else { "GET" }, &request);
-        head.extend_from_slice(&request.body);
+        let method = if body.is_some() { "POST" } else { "GET" };
+        let rest = self.conn.http.begin(&Template::new(target), &mut head, method, &request);
+        head.extend_from_slice(rest);
         self.send(&head)?;
         self.read_reply()
     }
@@ -105,11 +109,16 @@ impl Dialogue {
         Ok(())
     }
 
+    /// Until the kernel has taken all that can be sent now. (HTTP/2 may keep back a body for which the server has no room yet.)
     fn flush(&mut self) -> Result<(), ClientError> {
-        while !self.conn.flush().map_err(|e| self.wrong("write to", e.to_string()))? {
+        loop {
+            self.conn.flush().map_err(|e| self.wrong("write to", e.to_string()))?;
+            let Conn { http, tls, .. } = &mut self.conn;
+            if http.output().is_none() && tls.as_ref().is_none_or(|tls| !tls.wants_write()) {
+                return Ok(());
+            }
             self.pause()?;
         }
-        Ok(())
     }
 
     /// A moment for the peer to make room.
@@ -124,13 +133,12 @@ impl Dialogue {
     }
 
     fn read_reply(mut self) -> Result<Reply, ClientError> {
-        let mut http = Reader::default();
         let mut reply: Option<Reply> = None;
-        let mut take = |mut bytes: &[u8]| -> Result<bool, String> {
-            while let Some(part) = http.next(&mut bytes).map_err(|bad| bad.0)? {
+        let mut take = |http: &mut Http, mut bytes: &[u8]| -> Result<bool, String> {
+            while let Some(part) = http.next(&mut bytes).map_err(words)? {
                 match (part, &mut reply) {
                     (Part::Head(head), _) => {
-                        let h1::Head { status, content_type, location, .. } = head;
+                        let Head { status, content_type, location, .. } = head;
                         reply = Some(Reply { status, content_type, location, body: Vec::new(), took: Dur::ZERO });
                     }
                     (Part::Body(body), Some(reply)) if reply.body.len() + body.len() <= LONGEST => {
@@ -144,9 +152,9 @@ impl Dialogue {
         };
         loop {
             match self.receive(&mut take)? {
-                Received::More => {}
+                Received::More => self.flush()?,
                 Received::Done => break,
-                Received::End if http.close() == Cut::End => break,
+                Received::End if self.conn.http.close() == Cut::End => break,
                 Received::End => return Err(self.wrong("read from", "it hung up in the middle".into())),
             }
         }
@@ -154,7 +162,7 @@ impl Dialogue {
     }
 
     /// One read, waiting for it.
-    fn receive(&mut self, take: &mut dyn FnMut(&[u8]) -> Result<bool, String>) -> Result<Received, ClientError> {
+    fn receive(&mut self, take: &mut Take<'_>) -> Result<Received, ClientError> {
         let mut buf = [0u8; 16 << 10];
         let len = loop {
             match self.conn.socket.receive(&mut buf).map_err(|e| self.wrong("read from", e.to_string()))? {
@@ -169,12 +177,13 @@ impl Dialogue {
             return Ok(Received::End);
         }
         let mut outcome = Ok(false);
-        match self.conn.tls.as_mut() {
-            None => outcome = take(&buf[..len]),
+        let Conn { tls, http, .. } = &mut self.conn;
+        match tls {
+            None => outcome = take(http, &buf[..len]),
             Some(tls) => {
                 let mut plain = [0u8; 16 << 10];
                 Conn::decrypt(tls, &buf[..len], &mut plain, |plain| {
-                    outcome = take(plain);
+                    outcome = take(http, plain);
                     !matches!(outcome, Ok(false))
                 })
                 .map_err(|e| self.wrong("TLS with", e.to_string()))?;
@@ -189,6 +198,15 @@ impl Dialogue {
 
     fn wrong(&self, phase: &'static str, problem: String) -> ClientError {
         ClientError::Exchange { phase, addr: self.addr, problem }
+    }
+}
+
+/// What to make of received bytes: whether the reply is complete, or what is wrong with it.
+type Take<'a> = dyn FnMut(&mut Http, &[u8]) -> Result<bool, String> + 'a;
+
+fn words(stop: Stop) -> String {
+    match stop {
+        Stop::Bad(why) | Stop::Refused(why) | Stop::Reset(why) => why,
     }
 }
 

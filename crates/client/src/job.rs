@@ -1,6 +1,6 @@
 //! One request in flight: from its release to its row.
 
-use crate::h1;
+use crate::http::{Http, Part, Stop};
 use crate::request::Request;
 use std::net::SocketAddr;
 use tailbound_clock::Time;
@@ -92,9 +92,9 @@ impl Job {
         newest ^ self.last.ns() ^ u64::from(self.row.net.reads) ^ u64::from(self.id)
     }
 
-    /// Whether not a byte of an answer has been seen.
-    pub fn unanswered(&self) -> bool {
-        self.row.net.reads == 0
+    /// Reads made for it.
+    pub fn reads(&self) -> u32 {
+        self.row.net.reads
     }
 
     pub fn has_token(&self) -> bool {
@@ -118,7 +118,7 @@ impl Job {
     }
 
     /// Takes the bytes of one read, all stamped `at`; returns whether the response is complete.
-    pub fn read(&mut self, http: &mut h1::Reader, bytes: &[u8], at: Time) -> Result<bool, h1::Bad> {
+    pub fn read(&mut self, http: &mut Http, bytes: &[u8], at: Time) -> Result<bool, Stop> {
         self.count_read(at);
         self.go_on(http, bytes, at)
     }
@@ -130,11 +130,11 @@ impl Job {
     }
 
     /// Like [`Job::read`], for further plain bytes of the same read (TLS hands out a record at a time).
-    pub fn go_on(&mut self, http: &mut h1::Reader, mut bytes: &[u8], at: Time) -> Result<bool, h1::Bad> {
+    pub fn go_on(&mut self, http: &mut Http, mut bytes: &[u8], at: Time) -> Result<bool, Stop> {
         let Job { decoder, row, terminal, .. } = self;
         while let Some(part) = http.next(&mut bytes)? {
             match part {
-                h1::Part::Head(head) => {
+                Part::Head(head) => {
                     row.at.set(Moment::Headers, at);
                     row.net.status = head.status;
                     decoder.head(wire::Head {
@@ -143,15 +143,13 @@ impl Job {
                         content_encoding: head.content_encoding.as_deref(),
                     });
                 }
-                h1::Part::Body(body) => {
+                Part::Body(body) => {
                     row.at.set_first(Moment::FirstByte, at);
                     row.net.body_bytes += body.len() as u64;
                     decoder.push(body, |event| note(row, terminal, event, at));
                 }
-                h1::Part::End => {
-                    if !bytes.is_empty() {
-                        http.spoil();
-                    }
+                Part::End => {
+                    http.between(bytes);
                     return Ok(true);
                 }
             }

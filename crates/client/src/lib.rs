@@ -25,6 +25,8 @@ mod control;
 mod error;
 mod fetch;
 mod h1;
+mod h2;
+mod http;
 mod job;
 mod lane;
 mod log;

@@ -1,7 +1,7 @@
 use crate::config::{Acks, Config};
 use crate::control::Control;
 use crate::error::system;
-use crate::h1::HeadTemplate;
+use crate::http::Template;
 use crate::lane::{self, Book, Lane, Shared};
 use crate::log::RunLog;
 use crate::pacer::{Pacer, Port};
@@ -39,13 +39,11 @@ pub fn run(
     control: &Control,
     sink: &mut dyn FnMut(Row),
 ) -> Result<RunLog, ClientError> {
-    if target.http2 {
-        return Err(ClientError::NotPermitted("speak HTTP/2: this client measures over HTTP/1.1 only, for now".into()));
-    }
+    target.check()?;
     let descriptors = make_room(load, config)?;
     let addresses = target.resolve()?;
     let tls = TlsSetup::new(target)?;
-    let template = HeadTemplate::new(target);
+    let template = Template::new(target);
     let stamps_on = StampsOn::hold();
     let loops = loops(config);
     let ports =
@@ -66,6 +64,7 @@ pub fn run(
             config,
             control,
             addresses: &addresses,
+            target,
             template: &template,
             tls: tls.as_ref(),
             pacer: &pacer,

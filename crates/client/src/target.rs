@@ -111,6 +111,20 @@ impl Target {
         Ok(Target { tls, host: host.to_owned(), port, prefix, trust: Trust::System, headers: Vec::new(), http2: false })
     }
 
+    /// Whether what is asked for can be sent.
+    ///
+    /// # Errors
+    /// A header that HTTP/2 does not allow (RFC 9113, 8.2.2), where that is to be spoken.
+    pub(crate) fn check(&self) -> Result<(), ClientError> {
+        const NOT_THERE: [&str; 3] = ["keep-alive", "proxy-connection", "te"];
+        match self.headers.iter().find(|h| self.http2 && NOT_THERE.contains(&h.name.as_str())) {
+            Some(Header { name, .. }) => {
+                Err(ClientError::Header { name: name.clone(), problem: "HTTP/2 does not allow it" })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The addresses of the host, in the resolver's order: IPv6 and IPv4 alike.
     ///
     /// # Errors

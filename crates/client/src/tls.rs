@@ -7,6 +7,9 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject};
 use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::sync::Arc;
 
+/// HTTP/2's name in a handshake (RFC 9113, 3.2).
+const HTTP2: &[u8] = b"h2";
+
 /// What every TLS connection to one target shares.
 #[derive(Clone)]
 pub(crate) struct TlsSetup {
@@ -34,8 +37,21 @@ impl TlsSetup {
                 .with_no_client_auth(),
             trust => builder.with_root_certificates(roots(trust)?).with_no_client_auth(),
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![if target.http2 { HTTP2 } else { b"http/1.1" }.to_vec()];
         Ok(Some(TlsSetup { config: Arc::new(config), name }))
+    }
+
+    /// Holds a server to the protocol that was asked for.
+    ///
+    /// # Errors
+    /// It did not agree to HTTP/2. (One that picks what was not offered fails the handshake.)
+    pub fn check(&self, done: &ClientConnection) -> std::io::Result<()> {
+        if self.config.alpn_protocols[0] == HTTP2 && done.alpn_protocol() != Some(HTTP2) {
+            let picked = done.alpn_protocol().map_or("none, so HTTP/1.1".into(), String::from_utf8_lossy);
+            let what = format!("the server was offered HTTP/2 and agreed to {picked} (ALPN); leave --http2 out");
+            return Err(std::io::Error::other(what));
+        }
+        Ok(())
     }
 
     /// A connection about to begin its handshake.

@@ -8,12 +8,12 @@ use crate::config::{Acks, Config};
 use crate::conn::{Conn, State};
 use crate::control::{Control, Phase};
 use crate::error::system;
-use crate::h1::HeadTemplate;
+use crate::http::Template;
 use crate::job::{Assigned, Job};
 use crate::log::Late;
 use crate::pacer::{Pacer, Port};
 use crate::tls::TlsSetup;
-use crate::{ClientError, Requests};
+use crate::{ClientError, Requests, Target};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
@@ -29,7 +29,8 @@ pub(crate) struct Shared<'a> {
     pub config: &'a Config,
     pub control: &'a Control,
     pub addresses: &'a [SocketAddr],
-    pub template: &'a HeadTemplate,
+    pub target: &'a Target,
+    pub template: &'a Template,
     pub tls: Option<&'a TlsSetup>,
     pub pacer: &'a Pacer<'a>,
     pub ports: &'a [Port],

@@ -3,14 +3,14 @@
 
 use super::Lane;
 use crate::conn::{Conn, State};
-use crate::h1::Cut;
+use crate::http::{Cut, Stop};
 use crate::job::{Job, io_failure};
 use crate::log::RunLog;
 use std::io;
 use tailbound_clock::Time;
 use tailbound_os::poll::Ready;
 use tailbound_os::{Stamped, clock};
-use tailbound_record::{Blame, Cause, Moment};
+use tailbound_record::{Blame, Cause, End, Moment};
 use tailbound_wire::Eof;
 
 impl Lane<'_> {
@@ -63,9 +63,17 @@ impl Lane<'_> {
             let Some(complete) = take_bytes(conn, &self.buf[..stamped.len], &mut self.plain, at) else { return };
             match complete {
                 // What is waited for may have changed, and have a nearer limit: the first token is there, or the last.
-                Ok(false) => self.arm(slot),
+                Ok(false) => {
+                    let owes = conn.http.output().is_some();
+                    self.arm(slot);
+                    if owes {
+                        self.go_on_writing(slot);
+                    }
+                }
                 Ok(true) => return self.complete(slot, at, to_the_end),
-                Err(Trouble::Http(what)) => return self.spoiled(slot, what),
+                Err(Trouble::Http(Stop::Bad(what))) => return self.spoiled(slot, what),
+                Err(Trouble::Http(Stop::Refused(why))) => return self.lost(slot, Lost::Refused(why)),
+                Err(Trouble::Http(Stop::Reset(why))) => return self.broken_off(slot, Some(why)),
                 Err(Trouble::Tls(e)) => return self.broken(slot, &e),
             }
             if stamped.len < self.buf.len() && !to_the_end {
@@ -97,7 +105,9 @@ impl Lane<'_> {
         let Some(conn) = &mut self.slots[slot as usize].conn else { return };
         let Some(job) = conn.job.take() else { return };
         conn.served += 1;
+        let answered = conn.http.output().is_none() || matches!(conn.flush(), Ok(true));
         let reusable = !closed
+            && answered
             && conn.http.keep_alive()
             && job.get(Moment::Written).is_some()
             && conn.tls.as_ref().is_none_or(|tls| !tls.wants_write());
@@ -119,9 +129,12 @@ impl Lane<'_> {
             cut = Cut::Broken;
         }
         match cut {
-            Cut::Nothing => self.lost(slot, None),
+            Cut::Nothing => self.lost(slot, Lost::HungUp),
             Cut::End => self.finish(slot, Eof::Clean),
-            Cut::Broken => self.finish(slot, Eof::Reset),
+            Cut::Broken => {
+                let why = conn.http.farewell();
+                self.broken_off(slot, why);
+            }
         }
     }
 
@@ -131,10 +144,11 @@ impl Lane<'_> {
             return;
         };
         let Some(job) = &conn.job else { return };
-        if job.unanswered() {
-            return self.lost(slot, Some(e));
+        if conn.http.unanswered(job.reads()) {
+            return self.lost(slot, Lost::Broken(e));
         }
-        self.finish(slot, Eof::Reset);
+        let why = conn.http.farewell();
+        self.broken_off(slot, why);
     }
 
     fn finish(&mut self, slot: u32, eof: Eof) {
@@ -144,9 +158,20 @@ impl Lane<'_> {
         self.deliver(row);
     }
 
+    /// The response was broken off in the middle; a server that says `why` has done it itself.
+    fn broken_off(&mut self, slot: u32, why: Option<String>) {
+        let Some(mut conn) = self.remove(slot) else { return };
+        let Some(job) = conn.job.take() else { return };
+        let mut row = job.finish(Eof::Reset, clock::now());
+        if let (Some(why), End::Failed { blame, cause: Cause::Reset, detail, .. }) = (why, &mut row.end) {
+            (*blame, *detail) = (Blame::Server, why.into());
+        }
+        self.deliver(row);
+    }
+
     /// Not a byte of an answer came. On a connection that had been idle the server most likely hung up before it saw the
     /// request: then, and only once, it is sent again on a fresh one, and counted.
-    fn lost(&mut self, slot: u32, e: Option<&io::Error>) {
+    fn lost(&mut self, slot: u32, how: Lost<'_>) {
         let Some(mut conn) = self.remove(slot) else { return };
         let Some(mut job) = conn.job.take() else { return };
         let was_idle = job.get(Moment::ConnectStart).is_none();
@@ -156,10 +181,16 @@ impl Lane<'_> {
             return self.dial(Some(job), 0);
         }
         let address = self.shared.addresses[conn.address];
-        let (blame, cause, detail) = match e {
-            None => (Blame::Network, Cause::Reset, format!("{address} closed the connection without an answer")),
-            Some(e) => io_failure(e, "talk to", Some(address)),
+        let (blame, cause, mut detail) = match how {
+            Lost::HungUp => {
+                (Blame::Network, Cause::Reset, format!("{address} closed the connection without an answer"))
+            }
+            Lost::Broken(e) => io_failure(e, "talk to", Some(address)),
+            Lost::Refused(why) => (Blame::Server, Cause::Reset, why),
         };
+        if let (Blame::Network, Some(farewell)) = (blame, conn.http.farewell()) {
+            detail += &format!(" ({farewell})");
+        }
         let row = job.fail(blame, cause, detail, None, clock::now());
         self.deliver(row);
     }
@@ -167,6 +198,7 @@ impl Lane<'_> {
     /// The bytes break HTTP.
     fn spoiled(&mut self, slot: u32, what: String) {
         let Some(mut conn) = self.remove(slot) else { return };
+        let _ = conn.flush(); // HTTP/2's last word, which says why
         let Some(job) = conn.job.take() else { return };
         conn.socket.abort();
         let row = job.fail(Blame::Server, Cause::Protocol, what, None, clock::now());
@@ -181,6 +213,9 @@ impl Lane<'_> {
             }
             let Some(tls) = conn.tls.as_mut() else { return };
             if !tls.is_handshaking() {
+                if let Some(Err(e)) = self.shared.tls.map(|setup| setup.check(tls)) {
+                    return self.tls_failed(slot, &e);
+                }
                 conn.tls_done = clock::now();
                 if let Some(job) = &mut conn.job {
                     job.set(Moment::TlsDone, conn.tls_done);
@@ -201,27 +236,31 @@ impl Lane<'_> {
         }
     }
 
-    /// Something happened on a connection that nobody uses: TLS housekeeping, or its end.
+    /// Something happened on a connection that nobody uses: housekeeping of TLS or HTTP/2, or its end.
     fn look_at_idle(&mut self, slot: u32, ready: Ready) {
         if !ready.readable && !ready.closed {
             return;
         }
         loop {
             let Some(conn) = &mut self.slots[slot as usize].conn else { return };
-            let mut plain_came = conn.tls.is_none();
-            let fine = match (conn.socket.receive(&mut self.buf), conn.tls.as_mut()) {
+            let Conn { socket, tls, http, .. } = conn;
+            let mut usable = true;
+            let read = match (socket.receive(&mut self.buf), tls) {
                 (Ok(None), _) => return,
-                (Ok(Some(Stamped { len, .. })), Some(tls)) if len > 0 => {
-                    Conn::decrypt(tls, &self.buf[..len], &mut self.plain, |_| {
-                        plain_came = true;
-                        true
-                    })
-                    .is_ok()
-                        && conn.flush().is_ok()
+                (Ok(Some(Stamped { len: 0, .. })), _) => Err(io::ErrorKind::UnexpectedEof.into()),
+                (Ok(Some(Stamped { len, .. })), None) => {
+                    usable = http.between(&self.buf[..len]);
+                    Ok(())
                 }
-                _ => false,
+                (Ok(Some(Stamped { len, .. })), Some(tls)) => {
+                    Conn::decrypt(tls, &self.buf[..len], &mut self.plain, |plain| {
+                        usable = http.between(plain);
+                        !usable
+                    })
+                }
+                (Err(e), _) => Err(e),
             };
-            if !fine || plain_came {
+            if read.is_err() || !usable || !matches!(conn.flush(), Ok(true)) {
                 self.remove(slot);
                 return;
             }
@@ -230,8 +269,16 @@ impl Lane<'_> {
 }
 
 enum Trouble {
-    Http(String),
+    Http(Stop),
     Tls(io::Error),
+}
+
+/// How a request was lost.
+enum Lost<'a> {
+    HungUp,
+    Broken(&'a io::Error),
+    /// The server gave it back unprocessed, and says so.
+    Refused(String),
 }
 
 /// Gives a read's bytes to the request in flight, through TLS where there is any. `None`: there is no request.
@@ -239,13 +286,17 @@ fn take_bytes(conn: &mut Conn, bytes: &[u8], plain: &mut [u8], at: Time) -> Opti
     let Conn { http, tls, job, .. } = conn;
     let job: &mut Job = job.as_mut()?;
     let Some(tls) = tls else {
-        return Some(job.read(http, bytes, at).map_err(|bad| Trouble::Http(bad.0)));
+        return Some(job.read(http, bytes, at).map_err(Trouble::Http));
     };
     job.count_read(at);
     let mut outcome = Ok(false);
     let decrypted = Conn::decrypt(tls, bytes, plain, |plain| {
-        outcome = job.go_on(http, plain, at).map_err(|bad| Trouble::Http(bad.0));
-        !matches!(outcome, Ok(false))
+        if matches!(outcome, Ok(true)) {
+            http.between(plain);
+        } else {
+            outcome = job.go_on(http, plain, at).map_err(Trouble::Http);
+        }
+        outcome.is_err()
     });
     Some(match decrypted {
         Err(e) => Err(Trouble::Tls(e)),

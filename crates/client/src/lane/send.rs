@@ -4,6 +4,7 @@ use super::{Lane, Slot};
 use crate::acks::{Delayed, Watch};
 use crate::config::Acks;
 use crate::conn::{Conn, State};
+use crate::http::Http;
 use crate::job::{Assigned, Job, io_failure};
 use crate::log::Late;
 use std::io;
@@ -54,7 +55,10 @@ impl Lane<'_> {
             let address = (self.preferred + tried) % addresses.len();
             tried += 1;
             match Socket::connect(addresses[address]) {
-                Ok(socket) => return self.adopt(Conn::new(socket, address, start), job, tried),
+                Ok(socket) => {
+                    let http = Http::new(self.shared.target);
+                    return self.adopt(Conn::new(socket, http, address, start), job, tried);
+                }
                 Err(e) => {
                     let (blame, cause, detail) = io_failure(&e, "connect to", Some(addresses[address]));
                     if tried < addresses.len() && blame != Blame::Client {
@@ -147,6 +151,11 @@ impl Lane<'_> {
         if conn.job.is_some() {
             return self.write(slot);
         }
+        conn.http.greet();
+        if !matches!(conn.flush(), Ok(true)) {
+            self.remove(slot);
+            return;
+        }
         conn.state = State::Idle;
         self.idle.push((slot, found.generation));
     }
@@ -157,14 +166,13 @@ impl Lane<'_> {
         let Some(conn) = &mut self.slots[slot as usize].conn else { return };
         let Some(job) = &mut conn.job else { return };
         let request = shared.requests.request(IntentId(job.id));
-        shared.template.write(&mut self.head, "POST", &request);
+        let body = conn.http.begin(shared.template, &mut self.head, "POST", &request);
         conn.state = State::Busy;
-        conn.http.restart();
         job.set_reused(conn.served > 0);
         let start = clock::now();
         job.set(Moment::WriteStart, start);
         job.last = start;
-        let written = conn.write(&self.head, &request.body);
+        let written = conn.write(&self.head, body);
         self.now = clock::now();
         self.wrote(slot, written);
         self.arm(slot);
@@ -173,7 +181,8 @@ impl Lane<'_> {
     /// The socket has room again.
     pub(super) fn go_on_writing(&mut self, slot: u32) {
         let Some(conn) = &mut self.slots[slot as usize].conn else { return };
-        if conn.job.as_ref().is_none_or(|job| job.get(Moment::Written).is_some()) && conn.tls.is_none() {
+        let written = conn.job.as_ref().is_none_or(|job| job.get(Moment::Written).is_some());
+        if written && conn.tls.is_none() && conn.http.output().is_none() {
             return;
         }
         let written = conn.flush();
@@ -202,6 +211,9 @@ fn tls_words(e: &io::Error) -> String {
         Some(rustls::Error::InvalidCertificate(why)) => format!(
             "the server's certificate is not trusted ({why}); name the file of its authority, or accept any certificate"
         ),
+        Some(rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol)) => {
+            "the server does not speak the version of HTTP that was asked for (ALPN)".into()
+        }
         Some(rustls::Error::InvalidMessage(_)) => "the server does not speak TLS on this port".into(),
         Some(other) => other.to_string(),
         None if e.kind() == io::ErrorKind::UnexpectedEof => "the server hung up during the handshake".into(),

@@ -5,6 +5,7 @@ mod bodies;
 mod connections;
 mod failures;
 mod fetching;
+mod http2;
 mod server;
 mod stamps;
 mod stopping;

@@ -7,19 +7,27 @@ use tailbound_client::{Config, Control, Target, Trust, fetch};
 use tailbound_clock::Dur;
 use tailbound_record::{Cause, End, Finish, Moment, Phase};
 
-/// A TLS server with a certificate of its own for `localhost`; its address and the certificate as PEM.
 fn tls_server(
+    serve: impl Fn(&mut rustls::Stream<'_, rustls::ServerConnection, TcpStream>) + Send + Sync + 'static,
+) -> (SocketAddr, String) {
+    tls_server_of(&[], serve)
+}
+
+/// A TLS server of these protocols with a certificate of its own for `localhost`; its address and the certificate as PEM.
+pub fn tls_server_of(
+    protocols: &[&[u8]],
     serve: impl Fn(&mut rustls::Stream<'_, rustls::ServerConnection, TcpStream>) + Send + Sync + 'static,
 ) -> (SocketAddr, String) {
     let issued = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a test certificate");
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(issued.signing_key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("a test certificate")
         .with_no_client_auth()
         .with_single_cert(vec![issued.cert.der().clone()], key)
         .expect("a test certificate");
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let config = Arc::new(config);
     let addr = start(move |mut socket, _| {
         let mut tls = rustls::ServerConnection::new(Arc::clone(&config)).expect("a TLS connection");
@@ -41,7 +49,7 @@ fn answer_all(stream: &mut (impl Read + Write)) {
     }
 }
 
-fn tls_target(addr: SocketAddr, trust: Trust) -> Target {
+pub fn tls_target(addr: SocketAddr, trust: Trust) -> Target {
     let mut target = Target::parse(&format!("https://localhost:{}", addr.port())).expect("a URL");
     target.trust = trust;
     target
