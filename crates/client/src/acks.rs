@@ -5,7 +5,9 @@
 //! unacknowledged (Nagle's algorithm, RFC 896): such a peer sends its next token only when the acknowledgement comes. So
 //! acknowledgements are delayed only towards a peer that has been seen to send small segments while earlier ones were unacknowledged.
 
+use std::io;
 use tailbound_clock::{Dur, Time};
+use tailbound_os::Stamped;
 use tailbound_os::socket::Socket;
 
 /// The kernel sends a delayed acknowledgement at this age, and from then on acknowledges at every read again.
@@ -47,28 +49,67 @@ impl Watch {
 }
 
 /// A connection's acknowledgements are to be delayed.
+///
+/// Where the kernel can, bytes are read by peeking at them: they stay in the socket, and as long as it is not empty a read sends no
+/// acknowledgement. They are taken out together, every so often and when the answer is whole.
 #[derive(Debug, Default)]
 pub(crate) struct Delayed {
+    /// Reads peek.
+    peeks: bool,
+    /// Bytes seen and still in the socket.
+    held: usize,
     /// The kernel has gone back to acknowledging at once, or is about to.
     lapsed: bool,
 }
 
+/// So many bytes stay in the socket at most, beside those that have not been seen: little beside the smallest window of a connection
+/// (64 KiB), so that the peer's sending is not shaped.
+const HELD: usize = 1500;
+
 impl Delayed {
+    /// For a fresh connection; `peek` unless its reads are to be watched.
+    pub fn start(socket: &Socket, peek: bool) -> Delayed {
+        socket.delay_acks();
+        Delayed { peeks: peek && socket.peek_onwards(), ..Delayed::default() }
+    }
+
+    /// Receives what is there and has not been seen.
+    #[inline]
+    pub fn receive(&mut self, socket: &Socket, buf: &mut [u8]) -> io::Result<Option<Stamped>> {
+        if !self.peeks {
+            return socket.receive(buf);
+        }
+        let got = socket.peek(buf);
+        if let Ok(Some(Stamped { len, .. })) = got {
+            self.held += len;
+            if self.held >= HELD {
+                self.release(socket);
+            }
+        }
+        got
+    }
+
+    /// Takes out of the socket what has been seen: before the connection is closed (a close with bytes unread is a reset), used again, or
+    /// read in another way.
+    pub fn release(&mut self, socket: &Socket) {
+        if self.held > 0 {
+            socket.discard(self.held);
+            self.held = 0;
+        }
+    }
+
     /// At each read, made at `now`, the one before at `last`. Asks the kernel again once gaps are short enough for it to matter.
     #[inline]
     pub fn keep(&mut self, socket: &Socket, last: Time, now: Time) {
+        if self.peeks {
+            return;
+        }
         if now.since(last) >= DELAY {
             self.lapsed = true;
         } else if self.lapsed {
             self.lapsed = false;
             socket.delay_acks();
         }
-    }
-
-    /// For a fresh connection.
-    pub fn start(socket: &Socket) -> Delayed {
-        socket.delay_acks();
-        Delayed::default()
     }
 }
 

@@ -6,6 +6,7 @@ use crate::job::Job;
 use rustls::ClientConnection;
 use std::io::{self, Read, Write};
 use tailbound_clock::Time;
+use tailbound_os::Stamped;
 use tailbound_os::socket::Socket;
 
 /// Where a connection stands.
@@ -53,6 +54,22 @@ impl Conn {
             connect_start,
             connected: connect_start,
             tls_done: connect_start,
+        }
+    }
+
+    /// Receives what has come for the request in flight.
+    #[inline]
+    pub fn receive(&mut self, buf: &mut [u8]) -> io::Result<Option<Stamped>> {
+        match &mut self.acks {
+            Some(acks) => acks.receive(&self.socket, buf),
+            None => self.socket.receive(buf),
+        }
+    }
+
+    /// Leaves nothing in the socket of what has been received.
+    pub fn take_out(&mut self) {
+        if let Some(acks) = &mut self.acks {
+            acks.release(&self.socket);
         }
     }
 

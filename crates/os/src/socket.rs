@@ -89,7 +89,30 @@ impl Socket {
     /// # Errors
     /// What the operating system says (reset, timed out …).
     pub fn receive(&self, buf: &mut [u8]) -> io::Result<Option<Stamped>> {
-        receive(self.fd.as_raw_fd(), buf)
+        receive(self.fd.as_raw_fd(), buf, 0)
+    }
+
+    /// From now on [`Socket::peek`] goes on behind what it gave last, where the kernel can do that for TCP (Linux 6.9; IPv6 6.10).
+    ///
+    /// Returns whether it can. Until then `peek` would give the same bytes again.
+    pub fn peek_onwards(&self) -> bool {
+        set_option(self.fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEEK_OFF, 0).is_ok()
+    }
+
+    /// Like [`Socket::receive`], but the bytes stay in the socket until [`Socket::discard`], and so does their acknowledgement: the
+    /// kernel sends that when more than a full segment is owed, or when its timer runs out, instead of at a read.
+    ///
+    /// # Errors
+    /// What the operating system says (reset, timed out …).
+    pub fn peek(&self, buf: &mut [u8]) -> io::Result<Option<Stamped>> {
+        receive(self.fd.as_raw_fd(), buf, libc::MSG_PEEK)
+    }
+
+    /// Takes `len` bytes that were peeked at out of the socket, without copying them (`MSG_TRUNC`, see tcp(7)).
+    pub fn discard(&self, len: usize) {
+        let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+        // SAFETY: with MSG_TRUNC a TCP socket writes nothing, so no memory is needed.
+        unsafe { libc::recv(self.fd.as_raw_fd(), std::ptr::null_mut(), len, flags) };
     }
 
     /// Sends as much of `head` and then `body` as the kernel takes, in one call. `Ok(None)`: no room now.
@@ -225,7 +248,7 @@ pub fn widen_backlog(listener: &TcpListener, waiting: u16) -> io::Result<()> {
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-fn receive(fd: RawFd, buf: &mut [u8]) -> io::Result<Option<Stamped>> {
+fn receive(fd: RawFd, buf: &mut [u8], flags: libc::c_int) -> io::Result<Option<Stamped>> {
     let mut part = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
     let mut control = Control([0; 64]);
     // SAFETY: all-zero is a valid msghdr.
@@ -235,7 +258,7 @@ fn receive(fd: RawFd, buf: &mut [u8]) -> io::Result<Option<Stamped>> {
     msg.msg_control = (&raw mut control).cast();
     msg.msg_controllen = size_of::<Control>();
     // SAFETY: `msg` points to a buffer and a control area that are valid for writes of the sizes given, across the call.
-    let n = unsafe { libc::recvmsg(fd, &mut msg, libc::MSG_DONTWAIT) };
+    let n = unsafe { libc::recvmsg(fd, &mut msg, libc::MSG_DONTWAIT | flags) };
     match would_block(n)? {
         None => Ok(None),
         Some(len) => Ok(Some(Stamped { len, wall_ns: stamp_of(&msg) })),

@@ -44,7 +44,7 @@ impl Lane<'_> {
                 return;
             };
             let before = self.watch.as_ref().and_then(|_| conn.socket.segments_sent());
-            let got = conn.socket.receive(&mut self.buf);
+            let got = conn.receive(&mut self.buf);
             self.now = clock::now();
             if let (Some(watch), Ok(Some(stamped))) = (&mut self.watch, &got) {
                 watch.read(before, conn.socket.segments_sent(), stamped.len);
@@ -104,6 +104,7 @@ impl Lane<'_> {
     fn complete(&mut self, slot: u32, at: Time, closed: bool) {
         let Some(conn) = &mut self.slots[slot as usize].conn else { return };
         let Some(job) = conn.job.take() else { return };
+        conn.take_out();
         conn.served += 1;
         let answered = conn.http.output().is_none() || matches!(conn.flush(), Ok(true));
         let reusable = !closed
@@ -123,6 +124,7 @@ impl Lane<'_> {
     /// The peer closed its side while a request was in flight.
     fn ended_by_peer(&mut self, slot: u32) {
         let Some(conn) = &mut self.slots[slot as usize].conn else { return };
+        conn.take_out();
         let delimited = conn.http.until_close();
         let mut cut = conn.http.close();
         if cut == Cut::End && delimited && !said_goodbye(conn) {

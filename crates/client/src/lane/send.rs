@@ -116,7 +116,7 @@ impl Lane<'_> {
         conn.connected = clock::now();
         self.preferred = conn.address;
         if self.shared.config.acks != Acks::AtOnce {
-            conn.acks = Some(Delayed::start(&conn.socket));
+            conn.acks = Some(Delayed::start(&conn.socket, self.shared.config.acks == Acks::Delayed));
             self.watch = self.watch.take().map(|_| Watch::default());
         }
         if let Some(job) = &mut conn.job {

@@ -1,9 +1,9 @@
 use crate::server::*;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tailbound_client::{ClientError, Config, Control, Target, run};
+use tailbound_client::{Acks, ClientError, Config, Control, Target, run};
 use tailbound_record::{Cause, End, Moment};
 use tailbound_workload::Load;
 
@@ -136,4 +136,67 @@ fn a_connection_whose_peer_closed_together_with_the_answer_is_not_used_again() {
     let (rows, log) = drive(&spec(20, 1), &target(addr), &config, &Control::new());
     assert!(rows.iter().all(|row| row.ok()), "{:?}", rows.iter().find(|row| !row.ok()).map(|row| &row.end));
     assert!(log.connections >= 20);
+}
+
+/// What has only been peeked at is taken out before the socket is closed: closing it with bytes unread would send a reset, and
+/// the server would book a request that went wrong.
+#[test]
+fn an_answer_read_to_its_end_is_closed_in_good_order() {
+    for acks in [Acks::AtOnce, Acks::Delayed] {
+        for until_close in [false, true] {
+            let (told, ends) = std::sync::mpsc::channel();
+            let addr = start(move |mut stream, _| {
+                read_request(&mut stream);
+                let answer = if until_close {
+                    format!(
+                        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{}",
+                        stream_of(4)
+                    )
+                } else {
+                    format!(
+                        "{}{}0\r\n\r\n",
+                        SSE_CHUNKED.replacen("OK\r\n", "OK\r\nconnection: close\r\n", 1),
+                        chunk(&stream_of(4))
+                    )
+                };
+                let _ = stream.write_all(answer.as_bytes());
+                if until_close {
+                    let _ = stream.shutdown(std::net::Shutdown::Write);
+                }
+                let _ = told.send(stream.read(&mut [0; 64]).map_err(|e| e.kind()));
+            });
+            let config = Config { acks, ..quick() };
+            let (rows, _) = drive(&spec(1, 1), &target(addr), &config, &Control::new());
+            assert!(rows[0].ok(), "{:?}", rows[0].end);
+            assert_eq!(rows[0].chunks.len(), 4);
+            assert_eq!(ends.recv_timeout(std::time::Duration::from_secs(10)), Ok(Ok(0)), "{acks:?} {until_close}");
+        }
+    }
+}
+
+/// Longer answers than may stay in the socket, over one connection after the other: each row has its own events and bytes.
+#[test]
+fn what_stays_in_the_socket_is_given_to_no_row_twice() {
+    let addr = start(|mut stream, _| {
+        let _ = stream.set_nodelay(true);
+        while read_request(&mut stream).is_some() {
+            let _ = stream.write_all(SSE_CHUNKED.as_bytes());
+            for i in 0..60 {
+                let last = i == 59;
+                let _ = stream.write_all(chunk(&event(&format!("w{i} "), last.then_some("length"))).as_bytes());
+                if i % 7 == 0 {
+                    pause(1);
+                }
+            }
+            let _ = stream.write_all(format!("{}0\r\n\r\n", chunk("data: [DONE]\n\n")).as_bytes());
+        }
+    });
+    let (rows, log) = drive(&spec(12, 2), &target(addr), &quick(), &Control::new());
+    let text: String = (0..60).map(|i| format!("w{i} ")).collect();
+    for row in &rows {
+        assert!(row.ok(), "{:?}", row.end);
+        assert_eq!((row.chunks.len(), row.text.as_deref()), (60, Some(text.as_str())));
+        assert_eq!(row.net.body_bytes, rows[0].net.body_bytes);
+    }
+    assert_eq!(log.connections, 2);
 }

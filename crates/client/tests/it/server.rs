@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
-use tailbound_client::{Config, Control, Request, Requests, RunLog, Target, run};
+use tailbound_client::{Acks, Config, Control, Request, Requests, RunLog, Target, run};
 use tailbound_clock::Dur;
 use tailbound_record::Row;
 use tailbound_wire::Api;
@@ -104,9 +104,11 @@ pub fn target(addr: SocketAddr) -> Target {
     Target::parse(&format!("http://{addr}")).expect("a URL")
 }
 
-/// Settings under which a test that goes wrong ends soon.
+/// Settings under which a test that goes wrong ends soon. Acknowledgements are delayed, which takes the longer way through the client:
+/// bytes are peeked at, and taken out of the socket later.
 pub fn quick() -> Config {
-    let mut config = Config { threads: 1, keep_text: true, grace: Dur::from_secs(5), ..Config::default() };
+    let acks = Acks::Delayed;
+    let mut config = Config { threads: 1, keep_text: true, grace: Dur::from_secs(5), acks, ..Config::default() };
     config.timeouts.connect = Dur::from_secs(5);
     config.timeouts.first_token = Dur::from_secs(10);
     config.timeouts.gap = Dur::from_secs(10);

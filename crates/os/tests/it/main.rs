@@ -95,3 +95,30 @@ fn a_refused_connect_says_so() {
     };
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
 }
+
+#[test]
+fn peeking_goes_on_where_it_stopped_and_leaves_the_bytes_until_they_are_discarded() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let socket = Socket::connect(listener.local_addr().unwrap()).unwrap();
+    let (mut peer, _) = listener.accept().unwrap();
+    if !socket.peek_onwards() {
+        println!("skipped: this kernel cannot peek onwards on TCP");
+        return;
+    }
+    let mut buf = [0; 16];
+    let mut peek = || loop {
+        tailbound_os::poll::wait_readable(&socket, Dur::from_secs(5));
+        if let Some(stamped) = socket.peek(&mut buf).unwrap() {
+            return buf[..stamped.len].to_vec();
+        }
+    };
+    peer.write_all(b"one").unwrap();
+    assert_eq!(peek(), b"one");
+    peer.write_all(b"two").unwrap();
+    assert_eq!(peek(), b"two");
+    socket.discard(4);
+    peer.write_all(b"three").unwrap();
+    assert_eq!(peek(), b"three", "what was seen is not seen again, in the socket or not");
+    assert_eq!(socket.receive(&mut buf).unwrap().unwrap().len, 7);
+    assert_eq!(&buf[..7], b"wothree");
+}
