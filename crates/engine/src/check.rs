@@ -14,6 +14,7 @@ impl Engine {
     fn check_blocks(&self) -> Result<(), String> {
         let mut users = vec![0; self.blocks.count() as usize];
         let mut unnumbered = 0;
+        let mut held = 0;
         for (slot, seq) in self.sequences.iter() {
             unnumbered += seq.late;
             let tail = (seq.tail != tail::NONE).then(|| &self.blocks.tails[seq.tail]);
@@ -23,9 +24,15 @@ impl Engine {
             for &block in &seq.blocks {
                 users[block as usize] += 1;
             }
+            if seq.place == Place::Held {
+                held += 1;
+            }
             if seq.place == Place::Waiting && (!seq.blocks.is_empty() || tail.is_some()) {
                 return Err(format!("sequence {} waits and holds {} blocks", seq.id.0, seq.blocks.len()));
             }
+        }
+        if held != self.held() {
+            return Err(format!("{held} ended sequences keep their blocks, but {} are counted", self.held()));
         }
         self.blocks.check(&users, unnumbered)
     }
@@ -67,7 +74,8 @@ impl Engine {
             }
         }
         let living = self.sequences.iter().count();
-        if living != self.running.len() + self.waiting.len() || living != self.slots.len() {
+        let placed = self.running.len() + self.waiting.len() + self.loading.len() + self.held() as usize;
+        if living != placed || living != self.slots.len() {
             return Err(format!(
                 "{living} sequences live, {} run, {} wait, {} have a name",
                 self.running.len(),
@@ -85,7 +93,7 @@ impl Engine {
         let c = &self.counters;
         let used = self.blocks.count() - self.blocks.free();
         let counted = (c.running as usize, c.waiting as usize, c.blocks_used);
-        if counted != (self.running.len(), self.waiting.len(), used) {
+        if counted != (self.running.len(), self.waiting.len() + self.loading.len(), used) {
             return Err(format!("running, waiting and used blocks are counted as {counted:?}"));
         }
         if self.slots.is_empty() && used != 0 {

@@ -100,6 +100,11 @@ impl Engine {
             Finish::Abort => self.counters.finished_abort += 1,
         }
         self.finished.push(seq.record(seq.finish, r.known, Some(r.last_token)));
+        let hold = seq.hold;
+        self.leave_adapter(r.slot);
+        if hold {
+            return self.hold(r.slot);
+        }
         self.bury(r.slot, r.computed);
     }
 }

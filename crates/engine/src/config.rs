@@ -1,5 +1,5 @@
 use crate::lookup::MAX_BLOCKS;
-use crate::{Law, MAX_DRAFT_TOKENS};
+use crate::{Law, Lora, MAX_DRAFT_TOKENS, Tier};
 use tailbound_clock::{Dur, Seed};
 
 /// What an engine is. Names and meanings are vLLM's where it has them.
@@ -34,6 +34,14 @@ pub struct Config {
     pub max_num_queued_reqs: Option<u32>,
     /// Whether changes of the prefix cache are told.
     pub kv_events: KvEvents,
+    /// Bytes that keys and values of a token take in all GPUs of the replica; needed with `tiers` and `transfer`.
+    pub kv_bytes_per_token: f64,
+    /// Stores of blocks below the GPU's cache, the nearest first.
+    pub tiers: Vec<Tier>,
+    /// How keys and values come from another replica ([`crate::Submit::remote`]).
+    pub transfer: Option<Transfer>,
+    /// How adapters are served; `None`: at no cost, any number at once.
+    pub lora: Option<Lora>,
     /// For what is drawn (accepted draft tokens).
     pub seed: Seed,
 }
@@ -48,6 +56,22 @@ pub enum Policy {
     /// Lower priority number first, then first come. Decides who leaves the queue and who loses its blocks;
     /// a waiting request never displaces a running one for its own sake.
     Priority,
+}
+
+/// The way from one replica's KV cache to another's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Transfer {
+    /// Bytes per second.
+    pub rate: f64,
+    /// What every transfer takes besides.
+    pub latency: Dur,
+}
+
+impl Transfer {
+    /// How long so many tokens of so many bytes each take.
+    pub fn time(&self, tokens: u32, token_bytes: f64) -> Dur {
+        self.latency + Dur::from_secs_f64(f64::from(tokens) * token_bytes / self.rate)
+    }
 }
 
 /// Speculative decoding: some tokens are guessed cheaply and checked in one step.
@@ -103,6 +127,12 @@ pub enum ConfigError {
     /// A share outside 0 to 1, or too many draft tokens.
     #[error("speculation needs 1 to {MAX_DRAFT_TOKENS} draft tokens and an acceptance of 0 to 1")]
     Speculation,
+    /// Tiers or transfers that nothing can be computed of.
+    #[error("kv_bytes_per_token, and the rates of tiers and transfer, must be above 0")]
+    Rates,
+    /// No adapter could ever run.
+    #[error("lora: max_loras must be at least 1, and max_cpu_loras no less")]
+    Lora,
     /// A law that does not give a length of time for every batch.
     #[error("step law: {0}")]
     Law(&'static str),
@@ -126,6 +156,10 @@ impl Config {
             speculation: None,
             max_num_queued_reqs: None,
             kv_events: KvEvents::Off,
+            kv_bytes_per_token: 0.0,
+            tiers: Vec::new(),
+            transfer: None,
+            lora: None,
             seed: Seed(0),
         }
     }
@@ -161,6 +195,14 @@ impl Config {
             && (s.tokens == 0 || s.tokens as usize > MAX_DRAFT_TOKENS || !(0.0..=1.0).contains(&s.acceptance))
         {
             return Err(ConfigError::Speculation);
+        }
+        let rates = self.tiers.iter().map(|t| t.rate).chain(self.transfer.map(|t| t.rate));
+        let rates: Vec<f64> = rates.collect();
+        if !rates.is_empty() && !rates.iter().chain([&self.kv_bytes_per_token]).all(|r| r.is_finite() && *r > 0.0) {
+            return Err(ConfigError::Rates);
+        }
+        if self.lora.is_some_and(|l| l.max_loras == 0 || l.max_cpu_loras < l.max_loras) {
+            return Err(ConfigError::Lora);
         }
         self.law.validate().map_err(ConfigError::Law)
     }

@@ -18,6 +18,14 @@ pub struct Counters {
     pub prefix_queries: u64,
     /// Tokens found there.
     pub prefix_hits: u64,
+    /// Tokens looked up in the tiers below, once per request: those that the GPU's cache didn't have.
+    pub tier_queries: u64,
+    /// Tokens found there, by tier (more than two count as the second).
+    pub tier_hits: [u64; 2],
+    /// Tokens whose keys and values came from another replica.
+    pub transferred: u64,
+    /// Adapters brought to the GPU.
+    pub lora_loads: u64,
     /// Prompt tokens computed for requests whose first token is out (vLLM's source `local_compute`).
     pub prompt_computed: u64,
     /// Prompt tokens taken from the cache instead (`local_cache_hit`).

@@ -1,7 +1,10 @@
+use crate::adapters::Adapters;
 use crate::blocks::Blocks;
 use crate::late::Late;
+use crate::loading::Loading;
 use crate::sequence::{Lane, Place, Running, Sequences};
 use crate::tail;
+use crate::tier::Tiers;
 use crate::waiting::{self, Waiting};
 use crate::{
     Config, ConfigError, Counters, Effect, Emit, Event, Finish, Finished, KvEvents, Policy, SeqId, Step, Submit,
@@ -9,7 +12,7 @@ use crate::{
 };
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use tailbound_clock::{Rng, Time};
+use tailbound_clock::{Dur, Rng, Time};
 use tailbound_kv::Log;
 
 /// One replica.
@@ -24,6 +27,14 @@ pub struct Engine {
     /// Beside `running`.
     pub(crate) lanes: Vec<Lane>,
     pub(crate) waiting: Waiting,
+    /// Whose keys and values are on their way, in the order in which they set out.
+    pub(crate) loading: Vec<Loading>,
+    /// Sequences that ended and keep their blocks.
+    held: u32,
+    pub(crate) tiers: Tiers,
+    pub(crate) adapters: Adapters,
+    /// What adapters brought to the GPU add to the step that is being scheduled.
+    pub(crate) adapter_time: Dur,
     /// The step in flight; its `end` is when it will come out.
     pub(crate) step: Option<Step>,
     /// The number of the last step begun, from 1.
@@ -32,6 +43,10 @@ pub struct Engine {
     pub(crate) began: Time,
     /// When the queue was last found non-empty without a step in flight.
     ready_at: Time,
+    /// Before this it doesn't begin a step.
+    opens: Time,
+    /// The queue was looked at, and all must wait for blocks on their way.
+    stalled: bool,
     arrivals: u64,
     pub(crate) counters: Counters,
     pub(crate) emitted: Vec<Emit>,
@@ -59,10 +74,17 @@ impl Engine {
             running: Vec::with_capacity(seqs),
             lanes: Vec::with_capacity(seqs),
             waiting: Waiting::default(),
+            loading: Vec::new(),
+            held: 0,
+            tiers: Tiers::new(&config.tiers),
+            adapters: Adapters::default(),
+            adapter_time: Dur::ZERO,
             step: None,
             step_no: 0,
             began: Time::ZERO,
             ready_at: Time::ZERO,
+            opens: Time::ZERO,
+            stalled: false,
             arrivals: 0,
             counters: Counters { blocks: config.num_blocks, ..Counters::default() },
             emitted: Vec::with_capacity(seqs),
@@ -95,11 +117,13 @@ impl Engine {
                     out.push(Effect::Rejected { id: submit.id, why });
                 }
             },
-            Event::Abort(id) => self.abort(id, out),
+            Event::Abort(id) => self.abort(now, id, out),
+            Event::Release(id) => self.let_go(now, id),
             Event::ResetPrefixCache => {
                 let done = self.blocks.forget();
                 if done {
                     self.late.forget();
+                    self.tiers.clear();
                 }
                 if done && self.config.kv_events != KvEvents::Off {
                     self.log.cleared();
@@ -108,7 +132,7 @@ impl Engine {
             }
         }
         self.counters.running = self.running.len() as u32;
-        self.counters.waiting = self.waiting.len() as u32;
+        self.counters.waiting = (self.waiting.len() + self.loading.len()) as u32;
         self.counters.blocks_used = self.blocks.count() - self.blocks.free();
     }
 
@@ -116,7 +140,11 @@ impl Engine {
     pub fn next_wake(&self) -> Option<Time> {
         match &self.step {
             Some(step) => Some(step.end),
-            None => (!self.waiting.is_empty()).then_some(self.ready_at),
+            None => {
+                let queue = (!self.waiting.is_empty() && !self.stalled).then_some(self.ready_at);
+                let loaded = self.loading.iter().map(|l| l.ready).min();
+                queue.into_iter().chain(loaded).min().map(|at| at.max(self.opens))
+            }
         }
     }
 
@@ -150,6 +178,37 @@ impl Engine {
         self.blocks.findable() + in_use.sum::<u32>()
     }
 
+    /// It is starting, and won't begin a step before `at` (see [`crate::Startup`]); requests may be submitted and wait.
+    pub fn open_at(&mut self, at: Time) {
+        self.opens = at;
+    }
+
+    /// Adapters of running sequences.
+    pub fn running_adapters(&self) -> impl Iterator<Item = u32> {
+        self.adapters.active()
+    }
+
+    /// Adapters that waiting requests want and no running sequence has, in the order of the queue, each once.
+    pub fn waiting_adapters(&self) -> Vec<u32> {
+        let mut wanted = Vec::new();
+        for adapter in self.waiting.slots().filter_map(|slot| self.sequences[slot].lora) {
+            if !wanted.contains(&adapter) && !self.adapters.active().any(|a| a == adapter) {
+                wanted.push(adapter);
+            }
+        }
+        wanted
+    }
+
+    /// Blocks that a tier holds, counted from the nearest, 0.
+    pub fn tier_blocks(&self, tier: usize) -> u32 {
+        self.tiers.len(tier)
+    }
+
+    /// Sequences that ended and whose blocks are kept until [`Event::Release`].
+    pub fn held(&self) -> u32 {
+        self.held
+    }
+
     /// What it is.
     pub fn config(&self) -> &Config {
         &self.config
@@ -164,12 +223,20 @@ impl Engine {
                 step.end
             }
             Some(_) => return,
+            None if now < self.opens => return,
             None => now,
         };
-        if self.running.is_empty() && self.waiting.is_empty() {
+        if self.running.is_empty() && self.waiting.is_empty() && self.loading.is_empty() {
             return;
         }
-        self.step = Some(self.schedule(begin));
+        let mut step = self.schedule(begin);
+        if self.running.is_empty() && step.preempted > 0 {
+            // The only one that ran lost its blocks to those kept or on their way: now the queue has its turn.
+            step = self.schedule(begin);
+        }
+        // Nothing runs only if all that could is waiting for what is on its way.
+        self.stalled = self.running.is_empty();
+        self.step = (!self.stalled).then_some(step);
     }
 
     fn submit(&mut self, now: Time, s: &Submit<'_>) -> Result<(), WhyRejected> {
@@ -209,19 +276,23 @@ impl Engine {
         self.late.named(s.id);
         if self.step.is_none() && self.waiting.is_empty() {
             self.ready_at = now;
+            self.stalled = false;
         }
+        self.prefetch(slot, now);
         let priority = if policy == Policy::Priority { s.priority } else { 0 };
         self.sequences[slot].priority = priority;
         self.waiting.insert(self.queue_place(slot));
         Ok(())
     }
 
-    fn abort(&mut self, id: SeqId, out: &mut Vec<Effect>) {
+    fn abort(&mut self, now: Time, id: SeqId, out: &mut Vec<Effect>) {
         let Some(&slot) = self.slots.get(&id.0) else { return };
         let mut reached = 0;
         let (mut known, mut last_token) = (self.sequences[slot].known, self.sequences[slot].last_token);
         match self.sequences[slot].place {
             Place::Waiting => self.waiting.remove(self.queue_place(slot)),
+            Place::Loading => self.loading.retain(|l| l.slot != slot),
+            Place::Held => return self.let_go(now, id),
             _ => {
                 if let Some(at) = self.running.iter().position(|r| r.slot == slot) {
                     let r = self.take_out(at);
@@ -234,7 +305,33 @@ impl Engine {
         self.counters.finished_abort += 1;
         self.finished.push(self.sequences[slot].record(Finish::Abort, known, last_token));
         self.bury(slot, reached);
+        if self.step.is_none() {
+            self.ready_at = now;
+            self.stalled = false;
+        }
         out.push(Effect::Aborted { id });
+    }
+
+    /// Keeps an ended sequence's blocks; they get numbers first, as somebody else's may not be counted away.
+    pub(crate) fn hold(&mut self, slot: u32) {
+        if self.sequences[slot].tail != tail::NONE {
+            self.uncover(self.sequences[slot].tail, 0);
+        }
+        self.sequences[slot].place = Place::Held;
+        self.held += 1;
+    }
+
+    fn let_go(&mut self, now: Time, id: SeqId) {
+        let Some(&slot) = self.slots.get(&id.0) else { return };
+        if self.sequences[slot].place != Place::Held {
+            return;
+        }
+        self.held -= 1;
+        self.bury(slot, 0);
+        if self.step.is_none() {
+            self.ready_at = now;
+            self.stalled = false;
+        }
     }
 
     /// Brings [`Running`] up to date, as of the step in flight or being scheduled, and gives the sequence care in it.
@@ -257,7 +354,9 @@ impl Engine {
     pub(crate) fn take_out(&mut self, i: usize) -> Running {
         self.attend(i);
         self.lanes.remove(i);
-        self.running.remove(i)
+        let r = self.running.remove(i);
+        self.leave_adapter(r.slot);
+        r
     }
 
     /// Forgets an ended sequence, of which `reached` tokens are or are being computed, and frees what it holds.

@@ -13,6 +13,8 @@ pub enum Event<'a> {
     Submit(Submit<'a>),
     /// A request is given up (its client left); unknown and ended sequences are ignored.
     Abort(SeqId),
+    /// The keys and values of a sequence that ended with [`Submit::hold`] are no longer needed here.
+    Release(SeqId),
     /// Forget all cached blocks; refused, as vLLM does, while any block is in use.
     ResetPrefixCache,
 }
@@ -37,12 +39,28 @@ pub struct Submit<'a> {
     pub salt: Option<u64>,
     /// The adapter; separates prefix caches too.
     pub lora: Option<u32>,
+    /// How many of the prompt's tokens another replica has computed: their keys and values are fetched from there
+    /// ([`crate::Config::transfer`]), as far as they aren't cached here. The decoding half of a disaggregated request.
+    pub remote: u32,
+    /// Keep its blocks when it ends, until [`Event::Release`]: somebody will fetch them. The prefilling half.
+    pub hold: bool,
 }
 
 impl<'a> Submit<'a> {
     /// A request that generates `output_tokens` tokens nobody else knows, up to its limit, at priority 0.
     pub fn new(id: SeqId, prompt: &'a [u32], output_tokens: u32) -> Submit<'a> {
-        Submit { id, prompt, answer: &[], output_tokens, finish: Finish::Length, priority: 0, salt: None, lora: None }
+        Submit {
+            id,
+            prompt,
+            answer: &[],
+            output_tokens,
+            finish: Finish::Length,
+            priority: 0,
+            salt: None,
+            lora: None,
+            remote: 0,
+            hold: false,
+        }
     }
 }
 

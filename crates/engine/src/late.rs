@@ -24,8 +24,11 @@ pub(crate) struct Late {
 impl Late {
     pub(crate) fn new(config: &Config) -> Late {
         Late {
-            // KV events need the hashes at once. Drafts fill blocks several tokens at a time.
-            wanted: config.prefix_caching && config.kv_events == KvEvents::Off && config.speculation.is_none(),
+            // KV events and tiers need the hashes at once. Drafts fill blocks several tokens at a time.
+            wanted: config.prefix_caching
+                && config.kv_events == KvEvents::Off
+                && config.tiers.is_empty()
+                && config.speculation.is_none(),
             doubled: false,
             given_doubled: false,
             invented_doubled: false,

@@ -9,6 +9,7 @@
 //! [`Engine::next_wake`]; due wakes are delivered before anything later. Slices the engine lends
 //! ([`Engine::emitted`], [`Engine::finished`], [`Engine::kv`]) are valid until the next `on`.
 
+mod adapters;
 mod blocks;
 mod check;
 mod complete;
@@ -16,19 +17,28 @@ mod config;
 mod counters;
 mod engine;
 mod event;
+pub mod fit;
 mod late;
 mod law;
+mod loading;
 mod lookup;
 mod profile;
 mod schedule;
 mod sequence;
+mod startup;
 mod tail;
+mod tier;
 mod waiting;
 
-pub use config::{Config, ConfigError, KvEvents, Policy, Speculation};
+pub use adapters::Lora;
+pub use config::{Config, ConfigError, KvEvents, Policy, Speculation, Transfer};
 pub use counters::{Counters, MAX_DRAFT_TOKENS};
 pub use engine::Engine;
 pub use event::{Effect, Emit, Event, Finish, Finished, SeqId, Step, Submit, WhyRejected};
-pub use law::{Aic, Batch, Curve, Grid, Law, Layers, LayersError, Table};
-pub use profile::{PROFILES, Profile};
+pub use law::{
+    Aic, Batch, Curve, Gpu, Grid, H100_VLLM, LLAMA_3_1_70B, Law, Layers, LayersError, Model, QWEN3_32B, Table,
+};
+pub use profile::{PROFILES, Profile, Source};
 pub use sequence::invented_token;
+pub use startup::Startup;
+pub use tier::{Medium, Tier};

@@ -1,6 +1,6 @@
 //! Named replicas: a model on so many GPUs of a kind, with the sizes an engine would have there.
 
-use crate::{Aic, Config, Law};
+use crate::{Aic, Config, H100_VLLM, LLAMA_3_1_70B, Law, Model, QWEN3_32B};
 
 /// A named replica.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +15,17 @@ pub struct Profile {
     pub tp: u32,
     /// The step law.
     pub law: Aic,
+    /// Where the law comes from.
+    pub source: Source,
+}
+
+/// Where a profile's step law comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Fitted to step times composed from measured kernels: the GPU alone, without what an engine adds.
+    Kernels,
+    /// From what runs of vLLM on that kind of GPU took ([`crate::Gpu`]): the engine's own work is in it.
+    Runs,
 }
 
 const LLAMA_8B: &str = "meta-llama/Meta-Llama-3.1-8B";
@@ -23,10 +34,13 @@ const LLAMA_70B: &str = "meta-llama/Meta-Llama-3.1-70B";
 const MAX_MODEL_LEN: u32 = 131_072;
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// Every profile. Coefficients: fits to AIConfigurator 0.12's step times for vLLM (bf16), which it composes from measured
-/// kernels; mean error 2–5 % (70B on L40S over 8 GPUs: 9 % and 16 %).
+/// Every profile. Those that end in `-vllm` come from runs of vLLM on that GPU ([`H100_VLLM`]); the others are fits to
+/// AIConfigurator 0.12's step times for vLLM (bf16), which it composes from measured kernels; mean error 2–5 % (70B on L40S over 8 GPUs: 9 % and 16 %).
 #[rustfmt::skip]
 pub const PROFILES: &[Profile] = &[
+    runs("llama-3.1-70b-h100-tp4-vllm", &LLAMA_3_1_70B, 4),
+    runs("llama-3.1-70b-h100-tp8-vllm", &LLAMA_3_1_70B, 8),
+    runs("qwen3-32b-h100-tp2-vllm", &QWEN3_32B, 2),
     fit("llama-3.1-8b-h100", LLAMA_8B, "h100_sxm", 1, [6.3654830996009695, 0.011364859019366463, 4.154373582728084e-05], [6.997160118247489, 0.01801941057572528, 1.0395619531866629e-06], 192),
     fit("llama-3.1-8b-h200", LLAMA_8B, "h200_sxm", 1, [4.9121964508806615, 0.011523303973810855, 2.950529882328641e-05], [5.495394961048436, 0.019175057309032933, 9.72671658217017e-07], 192),
     fit("llama-3.1-8b-a100", LLAMA_8B, "a100_sxm", 1, [11.533380125404738, 0.03218116609575363, 8.202700028141219e-05], [12.316379185198858, 0.055942464233552286, 2.8508938803920025e-06], 96),
@@ -50,7 +64,12 @@ const fn fit(
     prefill: [f64; 3],
     knee: u32,
 ) -> Profile {
-    Profile { name, model, system, tp, law: Aic { decode, prefill, knee: knee as f64 } }
+    Profile { name, model, system, tp, law: Aic { decode, prefill, knee: knee as f64 }, source: Source::Kernels }
+}
+
+const fn runs(name: &'static str, model: &'static Model, tp: u32) -> Profile {
+    let law = H100_VLLM.law(model, tp, 2.0);
+    Profile { name, model: model.name, system: "h100_sxm", tp, law, source: Source::Runs }
 }
 
 impl Profile {
@@ -66,9 +85,18 @@ impl Profile {
     pub fn config(&self) -> Config {
         let blocks = self.num_blocks();
         let fitting = 1 << (blocks * 16).ilog2();
-        let config = Config::new(Law::Aic(self.law), blocks, MAX_MODEL_LEN.min(fitting));
+        let config = Config {
+            kv_bytes_per_token: self.kv_bytes_per_token(),
+            ..Config::new(Law::Aic(self.law), blocks, MAX_MODEL_LEN.min(fitting))
+        };
         match self.system {
-            "h100_sxm" | "h200_sxm" => Config { max_num_seqs: 1024, max_num_batched_tokens: 8192, ..config },
+            "h100_sxm" | "h200_sxm" => Config {
+                max_num_seqs: 1024,
+                max_num_batched_tokens: 8192,
+                // vLLM 0.12 looked at the first chunk alone; room for all of a prompt came later.
+                reserve_full_prompt: self.source == Source::Kernels,
+                ..config
+            },
             _ => config,
         }
     }
@@ -79,12 +107,27 @@ impl Profile {
             "l40s" => 44.5,
             _ => 79.2,
         };
-        // (weights in bytes, layers); both models have 8 KV heads of 128, keys and values of 2 bytes.
-        let (weights, layers) = if self.model == LLAMA_8B { (16.06e9, 32.0) } else { (141.1e9, 80.0) };
-        let per_block = 16.0 * layers * 8.0 * 128.0 * 2.0 * 2.0;
+        let (weights, _) = self.sizes();
+        let per_block = 16.0 * self.kv_bytes_per_token();
         let tp = f64::from(self.tp);
         let room = (0.92 * memory_gib - 2.0) * GIB * tp - weights;
         (room / per_block) as u32
+    }
+
+    /// Bytes that keys and values of a token take, in all GPUs together: all these models have 8 KV heads of 128, and
+    /// values of 2 bytes.
+    fn kv_bytes_per_token(&self) -> f64 {
+        let (_, layers) = self.sizes();
+        layers * 8.0 * 128.0 * 2.0 * 2.0
+    }
+
+    /// Weights in bytes, and layers.
+    fn sizes(&self) -> (f64, f64) {
+        match self.model {
+            LLAMA_8B => (16.06e9, 32.0),
+            m if m == QWEN3_32B.name => (65.5e9, 64.0),
+            _ => (141.1e9, 80.0),
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 use crate::blocks::Was;
+use crate::loading::Loading;
 use crate::sequence::{Lane, Place, Running};
 use crate::tail;
 use crate::{Batch, Engine, KvEvents, Policy, Step};
@@ -17,7 +18,7 @@ impl Engine {
         if preempted == 0 {
             self.schedule_waiting(start, &mut budget, &mut batch);
         }
-        let mut took = self.config.law.duration(&batch);
+        let mut took = self.config.law.duration(&batch) + std::mem::take(&mut self.adapter_time);
         if let Some(s) = &self.config.speculation
             && batch.decode_tokens > batch.decodes
         {
@@ -168,29 +169,49 @@ impl Engine {
 
     /// The queue's head joins as long as there are places, budget and blocks.
     fn schedule_waiting(&mut self, start: Time, budget: &mut u32, batch: &mut Batch) {
+        self.join_loaded(start, budget, batch);
+        // Those whose adapter finds no place let others by.
+        let mut passed = 0;
         while *budget > 0 && self.running.len() < self.config.max_num_seqs as usize {
-            let Some(slot) = self.waiting.first() else { return };
+            let Some(slot) = self.waiting.at(passed) else { return };
             if self.blocked == Some((self.changes, slot)) {
                 return;
             }
-            let Some(joined) = self.admit(slot, start, *budget) else {
-                return;
-            };
-            self.waiting.pop();
-            *budget -= joined.scheduled;
-            batch.add(&joined);
-            let upto = joined.computed + joined.scheduled;
-            self.running.push(joined);
-            self.lanes.push(Lane::careful(joined.id, joined.cached));
-            if joined.publish_at <= upto {
-                self.publish(self.running.len() - 1);
-                self.changes += 1;
+            if !self.adapter_has_room(slot) {
+                passed += 1;
+                continue;
+            }
+            match self.admit(slot, start, *budget) {
+                Admitted::Not => return,
+                Admitted::Loads(loading) => {
+                    self.waiting.take(passed);
+                    self.loading.push(loading);
+                }
+                Admitted::Joins(joined) => {
+                    self.waiting.take(passed);
+                    self.join(joined, budget, batch);
+                }
             }
         }
     }
 
-    /// Finds what is cached of a waiting sequence and gives it blocks for its first chunk; `None` if it must wait on.
-    fn admit(&mut self, slot: u32, start: Time, budget: u32) -> Option<Running> {
+    /// One more sequence takes part in this step.
+    pub(crate) fn join(&mut self, joined: Running, budget: &mut u32, batch: &mut Batch) {
+        *budget -= joined.scheduled;
+        batch.add(&joined);
+        self.join_adapter(joined.slot);
+        let upto = joined.computed + joined.scheduled;
+        self.running.push(joined);
+        self.lanes.push(Lane::careful(joined.id, joined.cached));
+        if joined.publish_at <= upto {
+            self.publish(self.running.len() - 1);
+            self.changes += 1;
+        }
+    }
+
+    /// Finds what is cached of a waiting sequence and gives it blocks for its first chunk, or for all of it if some of it
+    /// must be fetched first.
+    fn admit(&mut self, slot: u32, start: Time, budget: u32) -> Admitted {
         let size = self.config.block_size;
         // At least the last token is computed, or there would be nothing to sample from.
         let usable = ((self.sequences[slot].known - 1) / size) as usize;
@@ -208,52 +229,64 @@ impl Engine {
             }
         }
 
+        let far = self.far(slot, hits, usable as u32, start);
         let seq = &self.sequences[slot];
         let computed = hits * size;
         let ahead = seq.known - computed;
         let longest = self.config.long_prefill_token_threshold.unwrap_or(u32::MAX);
         let n = ahead.min(longest).min(budget);
-        if !self.config.chunked_prefill && n < ahead {
+        if !self.config.chunked_prefill && n < ahead && far.is_none() {
             self.sequences[slot].blocks.clear();
-            return None;
+            return Admitted::Not;
         }
         let first = (computed + n).div_ceil(size) - hits;
         let whole = seq.known.div_ceil(size) - hits;
+        let first = if far.is_some() { whole } else { first };
         let must_be_free = if self.config.reserve_full_prompt { whole } else { first };
         if must_be_free + hits_unused > self.blocks.free() {
             self.blocked = Some((self.changes, slot));
             self.sequences[slot].blocks.clear();
-            return None;
+            return Admitted::Not;
         }
 
         for &block in &self.sequences[slot].blocks {
             self.blocks.share(block);
         }
         self.take_blocks(slot, first);
+        self.use_tiers(slot, far.as_ref().map_or(hits, |far| (hits + far.blocks()).min(usable as u32)));
+        if self.sequences[slot].scheduled.is_none() && self.config.prefix_caching {
+            self.counters.prefix_queries += u64::from(self.sequences[slot].known);
+            self.counters.prefix_hits += u64::from(computed);
+        }
+        if let Some(far) = far {
+            return Admitted::Loads(self.set_out(slot, hits, &far, start));
+        }
+        Admitted::Joins(self.begin(slot, computed, hits, n, start))
+    }
+
+    /// A sequence begins to run with `computed` tokens in its blocks, of which `hits` are already findable.
+    pub(crate) fn begin(&mut self, slot: u32, computed: u32, hits: u32, n: u32, start: Time) -> Running {
+        let size = self.config.block_size;
         let seq = &mut self.sequences[slot];
         seq.place = Place::Running;
         if seq.scheduled.is_none() {
             seq.scheduled = Some(start);
             seq.cached = computed;
-            if self.config.prefix_caching {
-                self.counters.prefix_queries += u64::from(seq.known);
-                self.counters.prefix_hits += u64::from(computed);
-            }
         }
-        Some(Running {
+        Running {
             id: seq.id,
             slot,
             computed,
             known: seq.known,
             scheduled: n,
             drafts: 0,
-            capacity: (hits + first) * size,
-            publish_at: if self.config.prefix_caching { computed + size } else { u32::MAX },
+            capacity: seq.blocks.len() as u32 * size,
+            publish_at: if self.config.prefix_caching { (hits + 1) * size } else { u32::MAX },
             end: seq.end,
             prompt: seq.prompt,
             cached: seq.cached,
             last_token: seq.last_token.unwrap_or(Time::ZERO),
-        })
+        }
     }
 
     /// Makes the blocks findable that the `i`-th running sequence fills in this step. As in vLLM this happens when the
@@ -271,6 +304,9 @@ impl Engine {
                 seq.hashes.push(hash);
             }
             let hash = seq.hashes[index];
+            if !self.tiers.is_empty() {
+                self.tiers.store(hash);
+            }
             if let Err(other) = self.blocks.publish(seq.blocks[index], hash) {
                 self.late.doubled(index as u32, seq.given(), size);
                 if let Some(tail) = self.blocks.tail_on(other) {
@@ -293,6 +329,16 @@ impl Engine {
             self.log.stored(hash, parent, seq.salt, seq.lora, tokens);
         }
     }
+}
+
+/// What came of a waiting sequence's turn.
+enum Admitted {
+    /// It must wait on.
+    Not,
+    /// It has its blocks, and what is to be in them is on its way.
+    Loads(Loading),
+    /// It takes part in the step.
+    Joins(Running),
 }
 
 impl Batch {

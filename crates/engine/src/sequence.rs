@@ -109,6 +109,12 @@ pub(crate) struct Sequence {
     pub finish: Finish,
     pub salt: Option<u64>,
     pub lora: Option<u32>,
+    /// Prompt tokens whose keys and values can be fetched from another replica.
+    pub remote: u32,
+    /// Whether its blocks outlive it.
+    pub hold: bool,
+    /// When what was to be read ahead for it is there.
+    pub prefetched: Option<Time>,
     /// Prompt tokens found in the cache when first scheduled.
     pub cached: u32,
     pub preemptions: u32,
@@ -128,7 +134,11 @@ pub(crate) struct Sequence {
 pub(crate) enum Place {
     Nowhere,
     Waiting,
+    /// It has its blocks, and what was computed elsewhere is on its way into them.
+    Loading,
     Running,
+    /// It has ended, and its blocks are kept.
+    Held,
 }
 
 /// The id of the `index`-th generated token of a sequence whose answer was not given: below 2³¹, and the same only for the
@@ -156,6 +166,9 @@ impl Sequence {
             finish: Finish::Length,
             salt: None,
             lora: None,
+            remote: 0,
+            hold: false,
+            prefetched: None,
             cached: 0,
             preemptions: 0,
             hashes: Vec::new(),
@@ -246,6 +259,8 @@ impl Sequences {
             finish,
             salt: s.salt,
             lora: s.lora,
+            remote: s.remote.min(prompt),
+            hold: s.hold,
             place: Place::Waiting,
             skipped: skip,
             tokens: std::mem::take(&mut seq.tokens),

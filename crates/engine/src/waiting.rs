@@ -27,12 +27,13 @@ impl Waiting {
         }
     }
 
-    pub fn first(&self) -> Option<u32> {
-        self.0.front().map(|p| p.slot)
+    /// The slot of the `i`-th.
+    pub fn at(&self, i: usize) -> Option<u32> {
+        self.0.get(i).map(|p| p.slot)
     }
 
-    pub fn pop(&mut self) {
-        self.0.pop_front();
+    pub fn take(&mut self, i: usize) {
+        self.0.remove(i);
     }
 
     pub fn len(&self) -> usize {

@@ -1,10 +1,12 @@
 //! Step-time laws: how long a replica takes for a batch.
 
 mod aic;
+mod hardware;
 mod layers;
 mod table;
 
 pub use aic::Aic;
+pub use hardware::{Gpu, H100_VLLM, LLAMA_3_1_70B, Model, QWEN3_32B};
 pub use layers::{Layers, LayersError};
 pub use table::{Curve, Grid, Table};
 

@@ -7,18 +7,26 @@ use tailbound_engine::*;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Submit { family: u32, prompt: u32, answer: u32, output: u32, priority: i32, salt: Option<u64> },
+    Submit { family: u32, prompt: u32, answer: u32, output: u32, priority: i32, salt: Option<u64>, extra: Extra },
     Abort(u64),
+    Release(u64),
     Reset,
     Wait(u64),
 }
 
+/// What only some replicas are asked for: an adapter, how much of the prompt comes from elsewhere, and keeping the blocks.
+type Extra = (Option<u32>, u32, bool);
+
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
-        8 => (0u32..3, 1u32..40, 0u32..12, 1u32..30, -1i32..2, prop::option::weighted(0.2, 0u64..2)).prop_map(
-            |(family, prompt, answer, output, priority, salt)| Op::Submit { family, prompt, answer, output, priority, salt }
+        8 => (
+            (0u32..3, 1u32..40, 0u32..12, 1u32..30, -1i32..2, prop::option::weighted(0.2, 0u64..2)),
+            (prop::option::weighted(0.3, 0u32..4), prop_oneof![4 => Just(0u32), 1 => 1u32..50], prop::bool::weighted(0.1)),
+        ).prop_map(
+            |((family, prompt, answer, output, priority, salt), extra)| Op::Submit { family, prompt, answer, output, priority, salt, extra }
         ),
         2 => (0u64..30).prop_map(Op::Abort),
+        3 => (0u64..30).prop_map(Op::Release),
         1 => Just(Op::Reset),
         8 => (0u64..60).prop_map(Op::Wait),
     ]
@@ -28,9 +36,19 @@ fn config() -> impl Strategy<Value = Config> {
     let sizes = (prop::sample::select(vec![1u32, 2, 4, 16]), 64u32..160, 1u32..12, 1u32..40);
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let extras = (prop::option::of(1u32..9), prop::option::of((1u32..5, 0.0f64..1.0)), prop::option::of(1u32..6));
-    (sizes, flags, extras).prop_map(
-        |((block_size, tokens, seqs, budget), (caching, reserve, priority, chunked), extras)| {
+    let tier = || (0u32..40, any::<bool>());
+    let elsewhere = (prop::collection::vec(tier(), 0..3), any::<bool>(), prop::option::of(1u32..3));
+    (sizes, flags, extras, elsewhere).prop_map(
+        |((block_size, tokens, seqs, budget), (caching, reserve, priority, chunked), extras, elsewhere)| {
             let (threshold, speculation, queue) = extras;
+            let (tiers, transfer, loras) = elsewhere;
+            let tier = |(blocks, prefetch)| Tier {
+                medium: Medium::Host,
+                blocks,
+                rate: 1e3,
+                latency: Dur::from_ms(3),
+                prefetch,
+            };
             Config {
                 block_size,
                 max_num_seqs: seqs,
@@ -47,6 +65,15 @@ fn config() -> impl Strategy<Value = Config> {
                 }),
                 max_num_queued_reqs: queue,
                 kv_events: KvEvents::Tokens,
+                kv_bytes_per_token: 1.0,
+                tiers: tiers.into_iter().map(tier).collect(),
+                transfer: transfer.then_some(Transfer { rate: 1e3, latency: Dur::from_ms(5) }),
+                lora: loras.map(|n| Lora {
+                    max_loras: n,
+                    max_cpu_loras: 2,
+                    load: Dur::from_ms(4),
+                    fetch: Dur::from_ms(9),
+                }),
                 seed: Seed(7),
                 // Tiny: two or three sequences fill it.
                 ..Config::new(constant(), tokens.div_ceil(block_size), 64)
@@ -60,7 +87,7 @@ fn play(config: &Config, ops: &[Op]) -> (Driver, Vec<(u64, u32)>, Vec<u64>) {
     let (mut asked, mut aborted) = (Vec::new(), Vec::new());
     for (n, op) in ops.iter().enumerate() {
         match op {
-            Op::Submit { family, prompt, answer, output, priority, salt } => {
+            Op::Submit { family, prompt, answer, output, priority, salt, extra: (lora, remote, hold) } => {
                 let id = n as u64;
                 let tokens: Vec<u32> = (0..*prompt).map(|i| family * 1000 + i).collect();
                 let answer: Vec<u32> = (*prompt..prompt + answer).map(|i| family * 1000 + i).collect();
@@ -68,6 +95,9 @@ fn play(config: &Config, ops: &[Op]) -> (Driver, Vec<(u64, u32)>, Vec<u64>) {
                     answer: &answer,
                     priority: *priority,
                     salt: *salt,
+                    lora: *lora,
+                    remote: *remote,
+                    hold: *hold,
                     ..Submit::new(SeqId(id), &tokens, *output)
                 };
                 let effects = driver.on(Event::Submit(submit));
@@ -81,6 +111,10 @@ fn play(config: &Config, ops: &[Op]) -> (Driver, Vec<(u64, u32)>, Vec<u64>) {
                     aborted.push(id);
                 }
             }
+            Op::Release(back) => {
+                let id = (n as u64).saturating_sub(*back);
+                driver.on(Event::Release(SeqId(id)));
+            }
             Op::Reset => {
                 driver.on(Event::ResetPrefixCache);
             }
@@ -91,7 +125,17 @@ fn play(config: &Config, ops: &[Op]) -> (Driver, Vec<(u64, u32)>, Vec<u64>) {
             }
         }
     }
-    driver.run();
+    // Blocks that are kept may keep others waiting, or computing the same again and again: they are let go in the end.
+    loop {
+        let until = driver.now + Dur::from_secs(5);
+        while driver.wake(until) {}
+        let c = driver.engine.counters();
+        if c.running + c.waiting + driver.engine.held() == 0 {
+            break;
+        }
+        driver.now = driver.now.max(until);
+        (0..ops.len() as u64).for_each(|id| drop(driver.on(Event::Release(SeqId(id)))));
+    }
     (driver, asked, aborted)
 }
 

@@ -1,5 +1,6 @@
 //! The engine from outside.
 
+mod adapters;
 mod driver;
 mod golden;
 mod hardware;
@@ -7,6 +8,8 @@ mod invariants;
 mod memory;
 mod prefix;
 mod profiles;
+mod roles;
 mod rtx4090;
 mod scheduling;
 mod speculation;
+mod tiers;

@@ -12,7 +12,7 @@ fn table() -> Option<Table> {
     let read = |name: &str| data::read(&format!("{AT}/{name}"));
     let (attention, dense, per_sequence) = (read("attention.csv")?, read("dense.csv")?, read("per_sequence.csv")?);
     let layers = Layers { attention: &attention, dense: &dense, per_sequence: &per_sequence, blocks: 32 };
-    Some(layers.table().unwrap())
+    Some(layers.table().expect("as LLMServingSim writes it"))
 }
 
 struct Measured {
@@ -27,10 +27,10 @@ struct Measured {
 fn measured() -> Option<Vec<Measured>> {
     let requests = data::read(&format!("{AT}/requests.jsonl"))?;
     let workload = data::read(&format!("{AT}/workload_blocks16.jsonl"))?;
-    let json = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let json = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("as LLMServingSim writes it");
     let rows = requests.lines().zip(workload.lines()).map(|(r, w)| {
         let (r, w) = (json(r), json(w));
-        let number = |key: &str| r[key].as_f64().unwrap();
+        let number = |key: &str| r[key].as_f64().expect("as LLMServingSim writes it");
         assert_eq!((&r["input_toks"], &r["output_toks"]), (&w["input_toks"], &w["output_toks"]));
         let output = number("output_toks");
         Measured {
@@ -39,7 +39,12 @@ fn measured() -> Option<Vec<Measured>> {
             output: output as u32,
             ttft: number("first_token_ts") - number("queued_ts"),
             tpot: (number("last_token_ts") - number("first_token_ts")) / (output - 1.0),
-            blocks: w["block16_ids"].as_array().unwrap().iter().map(|b| b.as_u64().unwrap() as u32).collect(),
+            blocks: w["block16_ids"]
+                .as_array()
+                .expect("as LLMServingSim writes it")
+                .iter()
+                .map(|b| b.as_u64().expect("as LLMServingSim writes it") as u32)
+                .collect(),
         }
     });
     Some(rows.collect())
