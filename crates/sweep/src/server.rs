@@ -121,7 +121,7 @@ pub enum ServerError {
     Stopped,
 }
 
-fn told(status: &ExitStatus) -> String {
+pub(crate) fn told(status: &ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit code {code}"),
@@ -151,7 +151,7 @@ impl Server {
         if fetch(&command.target, &command.ready_path, None, Dur::from_secs(1)).is_ok() {
             return Err(ServerError::Taken { address: command.target.to_string() });
         }
-        let (out, err) = log(&command.log)
+        let (out, err) = open_log(&command.log)
             .and_then(|file| Ok((file.try_clone()?, file)))
             .map_err(|problem| ServerError::Log { path: command.log.clone(), problem })?;
         let mut process = Command::new(program);
@@ -229,7 +229,7 @@ impl Server {
     }
 }
 
-fn log(path: &Path) -> io::Result<File> {
+pub(crate) fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
