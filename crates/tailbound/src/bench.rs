@@ -4,3 +4,4 @@ pub mod curve;
 pub mod loadgen;
 pub mod point;
 pub mod serve;
+pub mod sweep;

@@ -56,6 +56,8 @@ pub enum BenchCommand {
     /// MLPerf Endpoints: the curve of system throughput against speed for each user, point by point
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<crate::bench::curve::args::CurveArgs>),
+    /// Many benchmarks of many servers, started and stopped in turn (vLLM's flags, files and folders)
+    Sweep(crate::bench::sweep::args::SweepArgs),
     /// MLPerf LoadGen: run its scenarios against a server or a model, judge runs again, audit them
     Loadgen(crate::bench::loadgen::LoadgenArgs),
 }

@@ -48,6 +48,7 @@ fn run(command: Command) -> Outcome<u8> {
         Command::Bench(bench) => match bench.command {
             BenchCommand::Serve(args) => bench::serve::run(&args),
             BenchCommand::Curve(args) => bench::curve::run(&args),
+            BenchCommand::Sweep(args) => bench::sweep::run(&args.command),
             BenchCommand::Loadgen(args) => bench::loadgen::run(&args),
         },
         Command::Sim(args) => sim::run(&args),

@@ -38,6 +38,8 @@ pub enum Law {
     },
     /// Explicit times.
     Schedule,
+    /// Each phase's own ([`crate::Phase`]).
+    Phases,
 }
 
 /// The curve of a ramp, p running from 0 to 1 over the requests.
@@ -55,7 +57,7 @@ impl Law {
     pub(crate) fn mean_rate(&self) -> f64 {
         match *self {
             Law::Constant { rate } | Law::Poisson { rate } | Law::Gamma { rate, .. } => rate,
-            Law::AtOnce | Law::Ramp { .. } | Law::Schedule => f64::INFINITY,
+            Law::AtOnce | Law::Ramp { .. } | Law::Schedule | Law::Phases => f64::INFINITY,
         }
     }
 
@@ -104,7 +106,7 @@ fn gap(law: &Law, rate: f64, rng: &mut Rng) -> f64 {
         Law::Ramp { burstiness: Some(1.0), .. } => rng.exponential() / rate,
         Law::Ramp { burstiness: Some(shape), .. } => rng.gamma(shape) / (rate * shape),
         Law::Ramp { burstiness: None, .. } | Law::Constant { .. } => 1.0 / rate,
-        Law::AtOnce | Law::Schedule => 0.0,
+        Law::AtOnce | Law::Schedule | Law::Phases => 0.0,
     }
 }
 

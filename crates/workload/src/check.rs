@@ -1,7 +1,8 @@
 //! The second stage: a [`Spec`] is checked flag by flag, and its schedule drawn.
 
+use crate::phases::Phases;
 use crate::plan::{Plan, Stride};
-use crate::{Law, Normalize, Ramp, Sessions, Spec, SpecError, arrivals};
+use crate::{Law, Normalize, Phase, Ramp, Sessions, Spec, SpecError, arrivals};
 use std::fmt;
 use std::sync::Arc;
 use tailbound_clock::Dur;
@@ -30,6 +31,9 @@ impl Spec {
     /// # Errors
     /// The first flag that is out of range or contradicts another, with a hint.
     pub fn plan(&self) -> Result<Plan, SpecError> {
+        if let Some(phases) = &self.phases {
+            return self.plan_of_phases(phases);
+        }
         let law = self.law()?;
         let max_concurrency = self.cap()?;
         let warmups = in_range("--num-warmups", self.num_warmups, 0, 1 << 20)?;
@@ -88,6 +92,7 @@ impl Spec {
             drawn,
             endless: all_at_once && limit.is_none(),
             offsets: offsets.map(Arc::from),
+            phases: None,
             sessions: self.sessions.as_ref().map(|all| {
                 let turns = all.turns[..requests as usize].to_vec();
                 Arc::new(Sessions { turns, ..all.clone() })
@@ -96,6 +101,41 @@ impl Spec {
             max_concurrency,
             duration,
             probe_rate,
+            seed: self.seed,
+            stride: Stride::WHOLE,
+        })
+    }
+
+    /// Phases say everything about when requests leave, so whatever else would is refused.
+    fn plan_of_phases(&self, phases: &[Phase]) -> Result<Plan, SpecError> {
+        let others = [
+            ("--num-prompts", self.num_prompts.is_some()),
+            ("--request-rate", self.request_rate.is_some()),
+            ("--burstiness", self.burstiness.is_some()),
+            ("--ramp-up-strategy", self.ramp_up_strategy.is_some()),
+            ("--arrival-normalize", self.arrival_normalize != Normalize::None),
+            ("--max-concurrency", self.max_concurrency.is_some()),
+            ("--duration", self.duration.is_some()),
+            ("--dataset-path", self.schedule.is_some() || self.sessions.is_some()),
+        ];
+        if let Some((flag, _)) = others.into_iter().find(|(_, given)| *given) {
+            let hint = "the phases say how many requests there are, and when they leave";
+            return Err(wrong(flag, None, "contradicts --scenario", hint));
+        }
+        let phases = Phases::plan(phases, self.seed).map_err(|e| wrong("--scenario", None, e.to_string(), ""))?;
+        Ok(Plan {
+            law: Law::Phases,
+            normalize: Normalize::None,
+            requests: phases.requests,
+            drawn: phases.requests,
+            endless: phases.endless,
+            offsets: None,
+            phases: Some(Arc::new(phases)),
+            sessions: None,
+            warmups: in_range("--num-warmups", self.num_warmups, 0, 1 << 20)?,
+            max_concurrency: None,
+            duration: None,
+            probe_rate: self.probe_rate()?,
             seed: self.seed,
             stride: Stride::WHOLE,
         })

@@ -7,6 +7,7 @@
 mod arrivals;
 mod check;
 mod load;
+mod phases;
 mod plan;
 mod sessions;
 mod spec;
@@ -14,6 +15,7 @@ mod turns;
 
 pub use arrivals::{Law, Ramp};
 pub use load::{IntentId, Load, LoadEffect, LoadEvent, Unsent};
+pub use phases::{Arrivals, Executor, Phase, PhaseError, Phases, Stage as PhaseStage, WhenFull};
 pub use plan::{Intent, Plan, PlanHash, RpsChange, Stage};
 pub use sessions::{Sessions, Turn};
 pub use spec::{Normalize, Spec, SpecError};

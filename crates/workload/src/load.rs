@@ -1,3 +1,4 @@
+use crate::phases::{Next, Phases, Running};
 use crate::turns::{Fate, Turns};
 use crate::{Plan, Stage};
 use std::sync::Arc;
@@ -72,6 +73,8 @@ pub struct Load {
     sent: u32,
     /// Which may go next, in a plan with sessions.
     turns: Option<Turns>,
+    /// The same, in a plan of phases.
+    phases: Option<(Arc<Phases>, Running)>,
     probes_sent: u32,
     /// In flight under the cap: warm-ups and measured requests.
     in_flight: u32,
@@ -106,9 +109,14 @@ impl Load {
         if let Some(turns) = &mut turns {
             turns.pass_followers(&plan);
         }
+        let phases = plan.phases.clone().filter(|_| plan.own_any()).map(|phases| {
+            let running = Running::new(&phases);
+            (phases, running)
+        });
         Load {
             plan,
             turns,
+            phases,
             state: State::Idle,
             warmups_sent: 0,
             sent: 0,
@@ -167,7 +175,7 @@ impl Load {
         if self.stopped.is_some() {
             return None;
         }
-        let measured = if self.has_place() { self.next_measured(origin).map(|(_, at)| at) } else { None };
+        let measured = if self.has_place() { self.next_measured(origin).map(|next| next.scheduled) } else { None };
         let probe = self.next_probe(origin).map(|(_, at)| at);
         let next = match (measured, probe) {
             (Some(a), Some(b)) => a.min(b),
@@ -179,7 +187,16 @@ impl Load {
     /// The measured requests that were never handed over; complete once `Finished` has come. An endless plan has none.
     pub fn unsent(&self) -> impl Iterator<Item = Unsent> + '_ {
         let why = self.stopped.unwrap_or(Why::Interrupted);
-        let end = if self.plan.endless() || self.turns.is_some() { self.sent } else { self.own_measured() };
+        let phased = self.phases.iter().flat_map(|(plan, running)| running.unsent(plan, self.stopped));
+        let phased = phased.map(|(id, offset, why)| {
+            let scheduled = self.origin().zip(offset).map(|(origin, offset)| origin + offset);
+            Unsent { id: IntentId(id), scheduled, why }
+        });
+        let end = if self.plan.endless() || self.turns.is_some() || self.plan.phases.is_some() {
+            self.sent
+        } else {
+            self.own_measured()
+        };
         let single = (self.sent..end).map(move |k| {
             let index = self.plan.stride.nth(k);
             let scheduled = self.origin().map(|origin| origin + self.plan.offset(index));
@@ -190,7 +207,7 @@ impl Load {
             let why = if fate == Fate::Broken { Why::Session } else { why };
             Unsent { id: IntentId(id), scheduled, why }
         });
-        single.chain(turns)
+        single.chain(turns).chain(phased)
     }
 
     fn ended(&mut self, now: Time, id: IntentId, ok: bool) {
@@ -198,6 +215,11 @@ impl Load {
             && id.0 < self.plan.requests()
         {
             turns.ended(&self.plan, origin, now, id.0, ok);
+        }
+        if let (Some((phases, running)), Some(origin)) = (&mut self.phases, self.state.origin())
+            && id.0 < self.plan.requests()
+        {
+            running.ended(phases, origin, now, id.0);
         }
         if self.plan.intent(id).stage == Stage::Probe {
             debug_assert!(self.probes_in_flight > 0, "a probe ended that was not in flight");
@@ -239,19 +261,22 @@ impl Load {
 
     fn release_measured(&mut self, now: Time, origin: Time, out: &mut Vec<LoadEffect>) {
         let deadline = self.plan.duration().map_or(Time::MAX, |duration| origin + duration);
-        while let Some((id, scheduled)) = self.next_measured(origin) {
+        while let Some(Next { id, scheduled, due }) = self.next_measured(origin) {
             // A request that waited for a place is due when the place came free, not when somebody got round to it.
-            let due = scheduled.max(self.free_since);
+            let due = due.max(self.free_since);
             if due >= deadline || now >= deadline {
                 self.stopped = Some(Why::Duration);
                 return;
             }
-            if !self.has_place() || scheduled > now + HORIZON {
+            if !self.has_place() || due > now + HORIZON {
                 return;
             }
-            out.push(LoadEffect::Send { id, scheduled, due });
+            out.push(LoadEffect::Send { id: IntentId(id), scheduled, due });
             if let Some(turns) = &mut self.turns {
-                turns.sent(&self.plan, id.0);
+                turns.sent(&self.plan, id);
+            }
+            if let Some((phases, running)) = &mut self.phases {
+                running.sent(phases, id);
             }
             self.sent += 1;
             self.in_flight += 1;
@@ -272,7 +297,7 @@ impl Load {
     fn finish(&mut self, out: &mut Vec<LoadEffect>) {
         let over = match self.state {
             State::Idle | State::WarmingUp { .. } => self.stopped.is_some(),
-            State::Running { .. } => self.stopped.is_some() || self.all_sent(),
+            State::Running { origin } => self.stopped.is_some() || self.all_sent(origin),
             State::Finished { .. } => false,
         };
         if over && self.in_flight() == 0 {
@@ -293,24 +318,32 @@ impl Load {
         self.plan.stride.count(self.plan.warmups())
     }
 
-    fn all_sent(&self) -> bool {
+    /// Of phases: nothing more can go before a request ends, which is the same once none is in flight.
+    fn all_sent(&self, origin: Time) -> bool {
+        if self.plan.phases.is_some() {
+            return self.next_measured(origin).is_none();
+        }
         self.turns.as_ref().map_or(self.sent == self.own_measured(), Turns::done)
     }
 
-    fn next_measured(&self, origin: Time) -> Option<(IntentId, Time)> {
+    fn next_measured(&self, origin: Time) -> Option<Next> {
         if let Some(turns) = &self.turns {
-            return turns.next(&self.plan, origin).map(|(id, at)| (IntentId(id), at));
+            return turns.next(&self.plan, origin).map(|(id, scheduled)| Next { id, scheduled, due: scheduled });
+        }
+        if self.plan.phases.is_some() {
+            return self.phases.as_ref().and_then(|(phases, running)| running.next(phases, origin));
         }
         if self.sent == self.own_measured() {
             return None;
         }
         let index = self.plan.stride.nth(self.sent);
-        Some((IntentId(index), origin + self.plan.offset(index)))
+        let scheduled = origin + self.plan.offset(index);
+        Some(Next { id: index, scheduled, due: scheduled })
     }
 
     /// Probes go on as long as measured requests are to come or in flight.
     fn next_probe(&self, origin: Time) -> Option<(IntentId, Time)> {
-        if self.all_sent() && self.in_flight == 0 {
+        if self.all_sent(origin) && self.in_flight == 0 {
             return None;
         }
         self.plan.probe_rate()?;

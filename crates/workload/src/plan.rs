@@ -1,3 +1,4 @@
+use crate::phases::Phases;
 use crate::{IntentId, Law, Normalize, Sessions, Turn, check::ENDLESS};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use sha2::{Digest, Sha256};
@@ -20,6 +21,8 @@ pub struct Plan {
     pub(crate) offsets: Option<Arc<[u64]>>,
     /// Which requests follow from which: as many as there are requests.
     pub(crate) sessions: Option<Arc<Sessions>>,
+    /// The load as phases: everything about when requests leave is theirs.
+    pub(crate) phases: Option<Arc<Phases>>,
     pub(crate) warmups: u32,
     pub(crate) max_concurrency: Option<u32>,
     pub(crate) duration: Option<Dur>,
@@ -143,8 +146,16 @@ impl Plan {
         self.probe_rate
     }
 
-    /// The last arrival, from the start of the schedule.
+    /// The phases of a load that has them.
+    pub fn phases(&self) -> Option<&Phases> {
+        self.phases.as_deref()
+    }
+
+    /// The last arrival, from the start of the schedule; of phases, when the last request may begin.
     pub fn span(&self) -> Dur {
+        if let Some(phases) = &self.phases {
+            return phases.ends();
+        }
         self.offset(self.requests.saturating_sub(1))
     }
 
@@ -157,7 +168,10 @@ impl Plan {
     pub fn intent(&self, id: IntentId) -> Intent {
         let index = id.0;
         if index < self.requests {
-            let offset = self.turn(index).is_none().then(|| self.offset(index));
+            let offset = match &self.phases {
+                Some(phases) => phases.offset(index),
+                None => self.turn(index).is_none().then(|| self.offset(index)),
+            };
             return Intent { id, stage: Stage::Measured, item: index, offset };
         }
         if index < self.first_probe() {
@@ -191,6 +205,11 @@ impl Plan {
         self.sessions.as_ref().map(|sessions| sessions.begun(self.requests as usize) as u32)
     }
 
+    /// Whether anything is ours.
+    pub(crate) fn own_any(&self) -> bool {
+        self.stride.count(self.requests) > 0
+    }
+
     pub(crate) fn ends_sessions_with_failure(&self) -> bool {
         self.sessions.as_ref().is_some_and(|sessions| sessions.end_with_failure)
     }
@@ -201,10 +220,11 @@ impl Plan {
 
     /// Part `index` of `count`: every `count`-th request (or session) with its own id and time, and its share of the cap. The parts
     /// together are the whole, exactly once. With a cap below `count`, the last parts are empty. Probes belong to part 0.
-    /// An index out of range gives an empty part.
+    /// An index out of range gives an empty part. A plan of phases is not split: part 0 is the whole.
     #[must_use]
     pub fn shard(&self, index: u32, count: u32) -> Plan {
         let mut part = self.clone();
+        let count = if self.phases.is_some() { 1 } else { count };
         let parts = self.max_concurrency.map_or(count, |cap| count.min(cap)).max(1);
         if index > 0 {
             part.probe_rate = None;
@@ -244,6 +264,9 @@ impl Plan {
         }
         if let Some(sessions) = &self.sessions {
             hasher.update(format!("{sessions:?}"));
+        }
+        if let Some(phases) = &self.phases {
+            hasher.update(format!("{:?}", phases.all));
         }
         PlanHash(hasher.finalize().into())
     }

@@ -1,4 +1,4 @@
-use crate::{Ramp, Sessions};
+use crate::{Phase, Ramp, Sessions};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use tailbound_clock::{Dur, Seed};
@@ -25,6 +25,8 @@ pub struct Spec {
     pub schedule: Option<Vec<Dur>>,
     /// Which requests follow from which. The law (or the schedule) then says when sessions begin.
     pub sessions: Option<Sessions>,
+    /// `--scenario`: the load as phases, instead of one law.
+    pub phases: Option<Vec<Phase>>,
     /// `--max-concurrency`: at most so many requests in flight.
     pub max_concurrency: Option<i64>,
     /// `--num-warmups`: requests before the schedule starts, under the same cap, not measured.
@@ -49,6 +51,7 @@ impl Default for Spec {
             arrival_normalize: Normalize::None,
             schedule: None,
             sessions: None,
+            phases: None,
             max_concurrency: None,
             num_warmups: 0,
             duration: None,

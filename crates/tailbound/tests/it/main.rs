@@ -17,6 +17,7 @@ mod replay;
 mod servers;
 mod signals;
 mod sim;
+mod sweep;
 mod truth;
 mod verdicts;
 mod workload_cli;

@@ -5,5 +5,6 @@ mod arrivals;
 mod errors;
 mod ks;
 mod load;
+mod phases;
 mod plan;
 mod sessions;

@@ -52,6 +52,7 @@ fn spec(args: &LoadArgs, replay: Option<&Outline>) -> workload::Spec {
         },
         schedule: replay.and_then(|r| r.schedule.clone()),
         sessions: replay.and_then(|r| r.sessions.clone()),
+        phases: None,
         max_concurrency: args.max_concurrency,
         num_warmups: args.num_warmups,
         duration: args.duration,
