@@ -2,6 +2,7 @@ use crate::adapters::Adapters;
 use crate::blocks::Blocks;
 use crate::late::Late;
 use crate::loading::Loading;
+use crate::quiet::Ahead;
 use crate::sequence::{Lane, Place, Running, Sequences};
 use crate::tail;
 use crate::tier::Tiers;
@@ -59,6 +60,7 @@ pub struct Engine {
     pub(crate) changes: u64,
     /// `changes` when the head of the queue was last found not to fit, and whose slot that was.
     pub(crate) blocked: Option<(u64, u32)>,
+    pub(crate) ahead: Ahead,
 }
 
 impl Engine {
@@ -95,6 +97,7 @@ impl Engine {
             scratch: Vec::with_capacity(config.block_size as usize),
             changes: 0,
             blocked: None,
+            ahead: Ahead::default(),
             config,
         })
     }
@@ -105,6 +108,7 @@ impl Engine {
         self.emitted.clear();
         self.finished.clear();
         self.log.clear();
+        self.ahead.forget();
         match event {
             Event::Wake => self.wake(now, out),
             Event::Submit(submit) => match self.submit(now, &submit) {
@@ -151,6 +155,11 @@ impl Engine {
     /// What the step that just ended put out, in the order of the batch.
     pub fn emitted(&self) -> &[Emit] {
         &self.emitted
+    }
+
+    /// Who is in the batch, in its order.
+    pub fn running(&self) -> impl Iterator<Item = SeqId> + '_ {
+        self.lanes.iter().map(|lane| lane.id)
     }
 
     /// The sequences that just ended.

@@ -23,6 +23,7 @@ mod law;
 mod loading;
 mod lookup;
 mod profile;
+mod quiet;
 mod schedule;
 mod sequence;
 mod startup;
@@ -39,6 +40,7 @@ pub use law::{
     Aic, Batch, Curve, Gpu, Grid, H100_VLLM, LLAMA_3_1_70B, Law, Layers, LayersError, Model, QWEN3_32B, Table,
 };
 pub use profile::{PROFILES, Profile, Source};
+pub use quiet::Quiet;
 pub use sequence::invented_token;
 pub use startup::Startup;
 pub use tier::{Medium, Tier};

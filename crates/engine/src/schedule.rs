@@ -3,7 +3,7 @@ use crate::loading::Loading;
 use crate::sequence::{Lane, Place, Running};
 use crate::tail;
 use crate::{Batch, Engine, KvEvents, Policy, Step};
-use tailbound_clock::Time;
+use tailbound_clock::{Dur, Time};
 
 impl Engine {
     /// Begins a step at `start`: decides what is computed in it and how long that takes.
@@ -18,19 +18,23 @@ impl Engine {
         if preempted == 0 {
             self.schedule_waiting(start, &mut budget, &mut batch);
         }
-        let mut took = self.config.law.duration(&batch) + std::mem::take(&mut self.adapter_time);
-        if let Some(s) = &self.config.speculation
-            && batch.decode_tokens > batch.decodes
-        {
-            took += s.draft_time;
-        }
+        let adapters = std::mem::take(&mut self.adapter_time);
         Step {
             start,
-            end: start + took,
+            end: start + self.duration(&batch) + adapters,
             prefill_tokens: batch.prefill_tokens,
             decodes: batch.decodes,
             emitted_tokens: 0,
             preempted,
+        }
+    }
+
+    /// How long a step takes that computes this.
+    pub(crate) fn duration(&self, batch: &Batch) -> Dur {
+        let took = self.config.law.duration(batch);
+        match &self.config.speculation {
+            Some(s) if batch.decode_tokens > batch.decodes => took + s.draft_time,
+            _ => took,
         }
     }
 

@@ -8,6 +8,7 @@ mod invariants;
 mod memory;
 mod prefix;
 mod profiles;
+mod quiet;
 mod roles;
 mod rtx4090;
 mod scheduling;
