@@ -40,6 +40,12 @@ impl Quotas {
         Quotas { named, others, tenants: Map::default(), sweep_at: REMEMBERED }
     }
 
+    /// Other limits from now on; what was spent is.
+    pub(crate) fn limit(&mut self, named: &[(String, Limits)], others: Option<Limits>) {
+        self.named = Quotas::new(named, None).named;
+        self.others = others;
+    }
+
     fn limits(&self, tenant: Key) -> Option<Limits> {
         self.named.iter().find(|(k, _)| *k == tenant).map(|(_, l)| *l).or(self.others)
     }

@@ -121,6 +121,19 @@ impl Table {
         Table { wanted, ..Table::default() }
     }
 
+    /// Plugins read other labels and figures from now on. What isn't known of the latter comes with the next signals.
+    pub(crate) fn want(&mut self, wanted: Wanted) {
+        let before = std::mem::replace(&mut self.wanted, wanted);
+        let Table { wanted, info, ranges, attributes, .. } = self;
+        for (ranges, info) in ranges.iter_mut().zip(info) {
+            *ranges = wanted.range_labels.iter().map(|l| info.label(l).and_then(range)).collect();
+        }
+        for figures in attributes {
+            let known = |name: &String| before.attributes.iter().position(|n| n == name).and_then(|i| figures.get(i));
+            *figures = wanted.attributes.iter().map(|name| known(name).copied().unwrap_or(f64::NAN)).collect();
+        }
+    }
+
     /// Slots there are or have been.
     pub(crate) fn slots(&self) -> usize {
         self.id.len()

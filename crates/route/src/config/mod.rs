@@ -1,9 +1,13 @@
 //! `EndpointPickerConfig`: as written ([`PickerConfig`]), and as meant ([`Policy`]).
 
+mod flow_part;
 mod params;
 mod part;
+mod parts;
 mod policy;
+mod producer;
 mod quantity;
+mod rating;
 mod spec;
 
 pub use policy::Policy;

@@ -186,10 +186,22 @@ params!(ProgramAware {
 params!(PdDecider { non_cached_tokens: u32 = 0, prefix_match_info_producer_name: Option<String> = Option::None });
 params!(Disagg {
     deciders: Deciders = Deciders::default(),
+    decider_plugin_name: Option<String> = Option::None,
     profiles: Option<Value> = Option::None,
     decode_profile: String = "decode".into(),
     prefill_profile: String = "prefill".into(),
     encode_profile: String = "encode".into(),
+});
+// The handler before it, which knew of prefill alone. `threshold` is older still: characters of the prompt that aren't cached.
+params!(PdProfile {
+    decode_profile: String = "decode".into(),
+    prefill_profile: String = "prefill".into(),
+    prefix_plugin_type: Option<String> = Option::None,
+    prefix_plugin_name: Option<String> = Option::None,
+    primary_port: Option<u16> = Option::None,
+    decider_plugin_name: Option<String> = Option::None,
+    threshold: Option<u32> = Option::None,
+    hash_block_size: Option<u32> = Option::None,
 });
 params!(Deciders { encode: Option<String> = Option::None, prefill: Option<String> = Option::None });
 params!(DataParallel { primary_port: Option<u16> = Option::None });
@@ -203,6 +215,12 @@ params!(DynamoPicker {
     decode_active_request_weight: f64 = 0.0,
     temperature: f64 = 0.0,
     block_size_tokens: u32 = 16,
+    prefix_match_info_producer_name: Option<String> = Option::None,
+});
+params!(CacheAware {
+    cache_threshold: f64 = 0.5,
+    balance_abs_threshold: u32 = 32,
+    balance_rel_threshold: f64 = 1.1,
     prefix_match_info_producer_name: Option<String> = Option::None,
 });
 params!(ConsistentHash { virtual_nodes: u32 = 150, load_factor: f64 = 1.25 });

@@ -44,6 +44,13 @@ pub(crate) struct Place {
     expires: Option<Time>,
 }
 
+impl Place {
+    /// The request's number in the order in which they came.
+    pub(crate) fn arrival(&self) -> u64 {
+        self.order.1
+    }
+}
+
 /// There is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;

@@ -8,7 +8,7 @@ mod score;
 
 pub(crate) use affinity::Level;
 pub(crate) use filter::{AttributeRule, Filter, PrefixAffinity, SloTier};
-pub(crate) use picker::{Dynamo, Picker};
+pub(crate) use picker::{CacheAware, Dynamo, Picker};
 pub(crate) use ring::Ring;
 pub(crate) use score::{LatencyScore, Range, Scorer};
 
@@ -114,12 +114,8 @@ impl Profile {
             scratch.parts.resize_with(self.scorers.len(), Vec::new);
         }
         let all = case.table.is_all(&scratch.candidates);
-        for (weighted, part) in self.scorers.iter().zip(&mut scratch.parts) {
-            weighted.scorer.rate(case, memory, &scratch.candidates, all, part);
-            for (total, score) in scratch.total.iter_mut().zip(part) {
-                *score = score.clamp(0.0, 1.0);
-                *total += *score * weighted.weight;
-            }
+        for (nth, weighted) in self.scorers.iter().enumerate() {
+            weighted.scorer.add(weighted.weight, case, memory, scratch, all, nth);
         }
         self.picker.pick(case, memory, scratch);
     }

@@ -17,8 +17,23 @@ pub(crate) enum Picker {
     PowerOfTwo,
     /// The session's (else the prompt's) place on a ring, with bounded loads.
     ConsistentHash { load_factor: f64 },
+    /// SMG's (SGLang's router's) `cache_aware`.
+    CacheAware(CacheAware),
     /// The least of Dynamo's cost.
     Dynamo(Dynamo),
+}
+
+/// Whoever has the longest beginning of the prompt, if it is long enough and loads aren't too far apart; else the least load.
+/// Among equals chance decides, where SMG takes the first: at little load that one got everything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CacheAware {
+    pub(crate) producer: usize,
+    /// A share of the prompt that must be exceeded.
+    pub(crate) threshold: f64,
+    /// Loads are too far apart if the most is more than so many requests above the least, …
+    pub(crate) apart: u32,
+    /// … and more than so many times it.
+    pub(crate) times: f64,
 }
 
 /// Dynamo's KV router: prefill blocks to be computed there, and blocks that will be decoded over.
@@ -80,6 +95,7 @@ impl Picker {
                     None => some(memory, scratch, 1),
                 }
             }
+            Picker::CacheAware(aware) => aware.pick(case, memory, scratch),
             Picker::Dynamo(dynamo) => dynamo.pick(case, memory, scratch),
         }
     }
@@ -88,18 +104,26 @@ impl Picker {
 /// The `count` highest totals, ties at random.
 fn best(memory: &mut Memory, scratch: &mut Scratch, count: usize) {
     for _ in 0..count.min(scratch.candidates.len()) {
-        let top = Range::over(&scratch.total).max;
-        let ties = scratch.total.iter().filter(|t| **t == top).count() as u64;
+        let total = &mut scratch.total;
+        let values = &mut scratch.values;
+        values.clear();
+        values.extend(total.chunks(STRETCH).map(|stretch| Range::over(stretch).max));
+        let top = Range::over(values).max;
+        let stretches = || values.iter().enumerate().filter(|(_, best)| **best == top).map(|(i, _)| i * STRETCH);
+        let alike = |from: usize| (from..total.len().min(from + STRETCH)).filter(|i| total[*i] == top);
+        let ties = stretches().map(|from| alike(from).count()).sum::<usize>();
         if ties == 0 {
             return;
         }
-        let chosen = if ties == 1 { 0 } else { memory.rng.below(ties) as usize };
-        let mut alike = scratch.total.iter().enumerate().filter(|(_, t)| **t == top);
-        let place = alike.nth(chosen).map(|(i, _)| i).expect("as many as were counted");
+        let chosen = if ties == 1 { 0 } else { memory.rng.below(ties as u64) as usize };
+        let place = stretches().flat_map(alike).nth(chosen).expect("as many as were counted");
         scratch.picked.push(place as u32);
-        scratch.total[place] = f64::NEG_INFINITY;
+        total[place] = f64::NEG_INFINITY;
     }
 }
+
+/// Totals of which the best is found first, so that ties are looked for only where there are any.
+const STRETCH: usize = 64;
 
 /// Any `count`, without repetition.
 fn some(memory: &mut Memory, scratch: &mut Scratch, count: usize) {
@@ -141,6 +165,23 @@ fn some_more(memory: &mut Memory, scratch: &mut Scratch, count: usize) {
         let had = scratch.picked.len();
         some(memory, scratch, 1);
         debug_assert_eq!(scratch.picked.len(), had + 1);
+    }
+}
+
+impl CacheAware {
+    fn pick(&self, case: &Case, memory: &mut Memory, scratch: &mut Scratch) {
+        let Scratch { candidates, total, .. } = scratch;
+        let load = |s: u32| case.table.load[s as usize].requests;
+        let loads = candidates.iter().map(|s| load(*s));
+        let (least, most) = (loads.clone().min().unwrap_or(0), loads.max().unwrap_or(0));
+        let unbalanced = most - least > self.apart && f64::from(most) > self.times * f64::from(least);
+        let matches = &case.matches[self.producer];
+        let longest = candidates.iter().map(|s| matches.ratio(*s)).fold(0.0, f64::max);
+        let follow = !unbalanced && longest > self.threshold;
+        for (total, s) in total.iter_mut().zip(candidates.iter()) {
+            *total = if follow { matches.ratio(*s) } else { -f64::from(load(*s)) };
+        }
+        best(memory, scratch, 1);
     }
 }
 

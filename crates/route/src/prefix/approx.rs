@@ -43,11 +43,9 @@ impl Approx {
         self.index.find(chain, slots, self.block_tokens, out);
     }
 
-    /// A replica is sent this prompt. The last block is used first, so that a chain is forgotten from its end.
+    /// A replica is sent this prompt.
     pub(crate) fn sent(&mut self, slot: u32, chain: &[u64]) {
-        for hash in chain.iter().rev() {
-            self.index.hold(slot, *hash, 1, |_| ());
-        }
+        self.index.hold_chain(slot, chain, 1, |_| (), |_, _| ());
     }
 
     pub(crate) fn left(&mut self, slot: u32) {

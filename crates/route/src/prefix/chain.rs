@@ -1,3 +1,4 @@
+use super::xxh;
 use crate::request::Prompt;
 use twox_hash::XxHash64;
 
@@ -42,7 +43,7 @@ pub fn hash_chain(how: &Hashing, model: &str, salt: Option<&str>, prompt: Prompt
             return;
         }
         for block in tokens.chunks(block_tokens).take(how.most_blocks) {
-            last = pair(tokens_hash(block), last);
+            last = xxh::pair(xxh::tokens(block), last);
             out.push(last);
         }
         return;
@@ -65,44 +66,12 @@ pub(crate) fn media_chain(media: &[u64], out: &mut Vec<u64>) {
     out.extend_from_slice(media);
 }
 
-/// What fits here is hashed in one go, which is twice as fast.
-const AT_ONCE: usize = 264;
-
 fn bytes_hash(block: &[u8], before: u64) -> u64 {
-    let mut bytes = [0u8; AT_ONCE];
-    let n = block.len();
-    if n + 8 <= AT_ONCE {
-        bytes[..n].copy_from_slice(block);
-        bytes[n..n + 8].copy_from_slice(&before.to_le_bytes());
-        return XxHash64::oneshot(0, &bytes[..n + 8]);
+    if block.len().is_multiple_of(8) {
+        return xxh::words_and(block, before);
     }
     let mut hasher = XxHash64::with_seed(0);
     std::hash::Hasher::write(&mut hasher, block);
     std::hash::Hasher::write(&mut hasher, &before.to_le_bytes());
     std::hash::Hasher::finish(&hasher)
-}
-
-fn tokens_hash(tokens: &[u32]) -> u64 {
-    let mut bytes = [0u8; AT_ONCE];
-    let mut fill = |run: &[u32]| {
-        for (place, token) in bytes.chunks_exact_mut(4).zip(run) {
-            place.copy_from_slice(&token.to_le_bytes());
-        }
-        bytes
-    };
-    if tokens.len() * 4 <= AT_ONCE {
-        return XxHash64::oneshot(0, &fill(tokens)[..tokens.len() * 4]);
-    }
-    let mut hasher = XxHash64::with_seed(0);
-    for run in tokens.chunks(AT_ONCE / 4) {
-        std::hash::Hasher::write(&mut hasher, &fill(run)[..run.len() * 4]);
-    }
-    std::hash::Hasher::finish(&hasher)
-}
-
-fn pair(content: u64, before: u64) -> u64 {
-    let mut bytes = [0u8; 16];
-    bytes[..8].copy_from_slice(&content.to_le_bytes());
-    bytes[8..].copy_from_slice(&before.to_le_bytes());
-    XxHash64::oneshot(0, &bytes)
 }

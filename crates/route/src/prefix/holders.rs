@@ -1,6 +1,5 @@
 //! The replicas that have one block: a few by name, many as a set of bits.
 
-/// As many as are kept by name.
 const FEW: usize = 10;
 const NONE: u32 = u32::MAX;
 
@@ -26,6 +25,13 @@ impl Default for Holders {
 }
 
 impl Holders {
+    /// As many as are kept by name.
+    pub(super) const FEW: usize = FEW;
+
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -46,8 +52,8 @@ impl Holders {
         self.len += 1;
     }
 
-    /// `slot` must be there.
-    pub(super) fn remove(&mut self, slot: u32, sets: &mut Sets) {
+    /// `slot` must be there. Its place among the names, which the last one has taken now, if it had one.
+    pub(super) fn remove(&mut self, slot: u32, sets: &mut Sets) -> Option<usize> {
         self.len -= 1;
         if self.wide != NONE {
             sets.remove(self.wide, slot);
@@ -60,13 +66,13 @@ impl Holders {
                 sets.give_back(self.wide);
                 self.wide = NONE;
             }
-            return;
+            return None;
         }
         let last = self.len as usize;
-        if let Some(place) = self.few.iter().position(|s| *s == slot) {
-            self.few[place] = self.few[last];
-            self.few[last] = NONE;
-        }
+        let place = self.few.iter().position(|s| *s == slot)?;
+        self.few[place] = self.few[last];
+        self.few[last] = NONE;
+        Some(place)
     }
 
     pub(super) fn has(&self, slot: u32, sets: &Sets) -> bool {
@@ -79,6 +85,11 @@ impl Holders {
     /// By name, if they are few.
     pub(super) fn names(&self) -> Option<&[u32]> {
         (self.wide == NONE).then(|| &self.few[..self.len as usize])
+    }
+
+    /// The names they had just before they became too many.
+    pub(super) fn renounced(&self) -> &[u32] {
+        &self.few
     }
 
     /// As bits, if they are many.

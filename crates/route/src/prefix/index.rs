@@ -1,5 +1,6 @@
 use super::holders::{Holders, Sets, bits};
 use super::matches::Matches;
+use super::order::{Order, Queue};
 use crate::names::Map;
 use tailbound_clock::Time;
 
@@ -10,35 +11,40 @@ use tailbound_clock::Time;
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     by_hash: Map<u64, u32>,
-    blocks: Vec<Block>,
-    free_blocks: Vec<u32>,
+    pub(super) blocks: Vec<Block>,
+    /// Beside `blocks`: the entry of each holder that is kept by name.
+    named: Vec<[u32; Holders::FEW]>,
+    /// The entries of the others, by block and replica.
     by_place: Map<u64, u32>,
+    free_blocks: Vec<u32>,
     entries: Vec<Entry>,
     free_entries: Vec<u32>,
-    queues: Vec<Queue>,
-    sets: Sets,
+    order: Order,
+    pub(super) sets: Sets,
     weights: Weights,
-    alive: Alive,
-    /// Places of a chain's blocks, looked up together before any of them is read.
-    places: Vec<u32>,
+    /// Blocks with a holder whose best tier counts less than 1.
+    slow: usize,
+    /// Entries whose replica has lost the block before theirs.
+    holes: usize,
+    pub(super) room: super::find::Room,
 }
 
 /// One cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
-struct Block {
+pub(super) struct Block {
     hash: u64,
-    holders: Holders,
+    pub(super) holders: Holders,
     /// Holders whose best tier counts less than 1.
-    slow: u32,
+    pub(super) slow: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     block: u32,
     slot: u32,
-    before: u32,
-    after: u32,
+    /// How often it was used, in whatever life of its place.
+    turn: u32,
     /// How often the place was used for another entry.
     pub(super) generation: u32,
     pub(super) tiers: u8,
@@ -46,20 +52,18 @@ pub(crate) struct Entry {
     pub(super) engine: Option<u64>,
     /// Until when a speculative tier is believed.
     pub(super) until: Time,
+    /// The entry of the block before, if that is kept track of.
+    before: Option<Name>,
+    /// Entries of which this one is the entry before.
+    after: u32,
 }
 
-/// One replica's entries, the longest unused first.
-#[derive(Clone, Copy, Debug)]
-struct Queue {
-    first: u32,
-    last: u32,
-    len: u32,
-    limit: u32,
+/// An entry in one life of its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Name {
+    pub(crate) entry: u32,
+    pub(crate) generation: u32,
 }
-
-const NONE: u32 = u32::MAX;
-/// Blocks of a chain looked up together.
-const LOOKED_UP: usize = 32;
 
 /// What an entry counts, by its tiers.
 #[derive(Clone, Debug)]
@@ -70,16 +74,6 @@ impl Default for Weights {
         Weights([1.0; 256])
     }
 }
-
-/// Who still has every block so far.
-#[derive(Debug, Default)]
-struct Alive {
-    few: Vec<u32>,
-    many: Vec<u64>,
-}
-
-/// As long as more are alive, they are kept as bits.
-const FEW_ALIVE: usize = 8;
 
 /// What an entry was, when it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +95,7 @@ impl Index {
 
     /// Entries.
     pub(crate) fn len(&self) -> usize {
-        self.by_place.len()
+        self.entries.len() - self.free_entries.len()
     }
 
     /// Different blocks.
@@ -111,13 +105,13 @@ impl Index {
 
     /// Entries of a replica.
     pub(crate) fn len_of(&self, slot: u32) -> u32 {
-        self.queues.get(slot as usize).map_or(0, |q| q.len)
+        self.order.len_of(slot)
     }
 
     /// A replica may have so many. What is too many goes, the longest unused first.
     pub(crate) fn limit(&mut self, slot: u32, limit: u32, mut gone: impl FnMut(Gone)) {
-        self.queue(slot).limit = limit;
-        while self.queues[slot as usize].len > limit {
+        self.order.queue(slot).limit = limit;
+        while self.order.len_of(slot) > limit {
             if let Some(g) = self.evict(slot) {
                 gone(g);
             }
@@ -133,30 +127,63 @@ impl Index {
 
     /// A replica has (or uses again) a block, in these tiers too. The entry's place, unless its limit is 0.
     pub(crate) fn hold(&mut self, slot: u32, hash: u64, tiers: u8, gone: impl FnMut(Gone)) -> Option<u32> {
-        let mut gone = gone;
         let block = self.by_hash.get(&hash).copied();
-        if let Some(entry) = block.and_then(|b| self.by_place.get(&place(b, slot)).copied()) {
+        self.hold_at(slot, hash, block, tiers, gone)
+    }
+
+    /// A replica has (or uses again) a prompt's blocks. The last is used first, so that a chain is forgotten from its end.
+    /// `held` gets each one's entry, unless the replica's limit is 0.
+    pub(crate) fn hold_chain(
+        &mut self,
+        slot: u32,
+        chain: &[u64],
+        tiers: u8,
+        mut gone: impl FnMut(Gone),
+        mut held: impl FnMut(&mut Index, u32),
+    ) {
+        let mut places = std::mem::take(&mut self.room.places);
+        places.clear();
+        // Looked up together, so that waiting for the memory of one is waiting for all.
+        places.extend(chain.iter().map(|h| self.by_hash.get(h).copied().unwrap_or(NONE)));
+        for (hash, place) in chain.iter().zip(&places).rev() {
+            // Making room for one may have taken another away.
+            let there = self.blocks.get(*place as usize).filter(|b| b.hash == *hash && !b.holders.is_empty());
+            let block = if there.is_some() { Some(*place) } else { self.by_hash.get(hash).copied() };
+            let Some(entry) = self.hold_at(slot, *hash, block, tiers, &mut gone) else { break };
+            held(self, entry);
+        }
+        self.room.places = places;
+    }
+
+    fn hold_at(
+        &mut self,
+        slot: u32,
+        hash: u64,
+        block: Option<u32>,
+        tiers: u8,
+        mut gone: impl FnMut(Gone),
+    ) -> Option<u32> {
+        if let Some(entry) = block.and_then(|b| self.entry_at(b, slot)) {
             self.retier(entry, self.entries[entry as usize].tiers | tiers);
-            self.unlink(entry);
-            self.link(entry);
+            self.use_again(entry);
             return Some(entry);
         }
-        if self.queue(slot).limit == 0 {
+        let Queue { limit, len, .. } = *self.order.queue(slot);
+        if limit == 0 {
             return None;
         }
-        if self.queues[slot as usize].len >= self.queues[slot as usize].limit
+        let mut block = block;
+        if len >= limit
             && let Some(g) = self.evict(slot)
         {
             gone(g);
+            // That may have taken the block itself.
+            block = self.by_hash.get(&hash).copied();
         }
-        // Evicting may have taken the block itself.
-        let block = self.by_hash.get(&hash).copied().unwrap_or_else(|| self.add_block(hash));
+        let block = block.unwrap_or_else(|| self.add_block(hash));
         let entry = self.add_entry(block, slot, tiers);
-        self.by_place.insert(place(block, slot), entry);
-        let b = &mut self.blocks[block as usize];
-        b.holders.add(slot, &mut self.sets);
-        b.slow += u32::from(self.weights.0[tiers as usize] < 1.0);
-        self.link(entry);
+        self.order.queue(slot).len += 1;
+        self.use_again(entry);
         Some(entry)
     }
 
@@ -164,7 +191,17 @@ impl Index {
         &self.entries[entry as usize]
     }
 
-    pub(super) fn name(&mut self, entry: u32, engine: Option<u64>) -> Option<u64> {
+    /// The block's hash.
+    pub(super) fn hash_of(&self, entry: u32) -> u64 {
+        self.blocks[self.entries[entry as usize].block as usize].hash
+    }
+
+    pub(super) fn name(&self, entry: u32) -> Name {
+        Name { entry, generation: self.entries[entry as usize].generation }
+    }
+
+    /// The engine calls the block by another name now. What it called it before.
+    pub(super) fn rename(&mut self, entry: u32, engine: Option<u64>) -> Option<u64> {
         std::mem::replace(&mut self.entries[entry as usize].engine, engine)
     }
 
@@ -173,8 +210,45 @@ impl Index {
     }
 
     pub(super) fn entry_of(&self, slot: u32, hash: u64) -> Option<u32> {
-        let block = self.by_hash.get(&hash)?;
-        self.by_place.get(&place(*block, slot)).copied()
+        self.entry_at(*self.by_hash.get(&hash)?, slot)
+    }
+
+    fn entry_at(&self, block: u32, slot: u32) -> Option<u32> {
+        match self.blocks[block as usize].holders.names() {
+            Some(few) => few.iter().position(|s| *s == slot).map(|i| self.named[block as usize][i]),
+            None => self.by_place.get(&place(block, slot)).copied(),
+        }
+    }
+
+    fn is_alive(&self, name: Name) -> bool {
+        self.entries[name.entry as usize].generation == name.generation
+    }
+
+    /// Two blocks of one replica follow on each other in a prompt. Whoever says so of every block that isn't a prompt's
+    /// first may have them removed in any order; whoever doesn't must remove none before those that follow on it.
+    pub(super) fn link(&mut self, before: Name, after: Name) {
+        if !self.is_alive(after) || self.entries[after.entry as usize].before == Some(before) {
+            return;
+        }
+        self.unlink(after.entry);
+        self.entries[after.entry as usize].before = Some(before);
+        match self.is_alive(before) {
+            true => self.entries[before.entry as usize].after += 1,
+            false => self.holes += 1,
+        }
+    }
+
+    fn unlink(&mut self, entry: u32) {
+        let Some(before) = self.entries[entry as usize].before.take() else { return };
+        match self.is_alive(before) {
+            true => self.entries[before.entry as usize].after -= 1,
+            false => self.holes -= 1,
+        }
+    }
+
+    /// Whether every replica has, of each block it has, the one before it too, and all count the same.
+    pub(super) fn is_plain(&self) -> bool {
+        self.holes == 0 && self.slow == 0
     }
 
     /// The entry is in these tiers no longer.
@@ -187,92 +261,91 @@ impl Index {
         None
     }
 
-    /// For each replica, how much of the chain it has from the start on without a gap.
-    pub(crate) fn find(&mut self, chain: &[u64], slots: usize, block_tokens: u32, out: &mut Matches) {
-        out.begin(slots, chain.len(), block_tokens);
-        let mut alive = std::mem::take(&mut self.alive);
-        let mut places = std::mem::take(&mut self.places);
-        places.clear();
-        for some in chain.chunks(LOOKED_UP) {
-            places.extend(some.iter().map(|h| self.by_hash.get(h).copied().unwrap_or(NONE)));
-            if places.contains(&NONE) {
-                break;
-            }
-        }
-        self.follow(&places, chain, &mut alive, out);
-        (self.alive, self.places) = (alive, places);
-    }
-
-    fn follow(&self, places: &[u32], chain: &[u64], alive: &mut Alive, out: &mut Matches) {
-        let Some(first) = places.first().and_then(|p| self.blocks.get(*p as usize)) else { return };
-        alive.start(&first.holders, &self.sets);
-        for (depth, (place, hash)) in places.iter().zip(chain).enumerate() {
-            let Some(block) = self.blocks.get(*place as usize) else {
-                alive.each(|slot| out.set(slot, depth as u32));
-                return;
-            };
-            alive.narrow(&block.holders, &self.sets, |slot| out.set(slot, depth as u32));
-            if alive.is_empty() {
-                return;
-            }
-            if block.slow > 0 {
-                alive.each(|slot| out.weighted[slot as usize] -= 1.0 - self.weight(*hash, slot));
-            }
-        }
-        alive.each(|slot| out.set(slot, chain.len() as u32));
-    }
-
     /// For each replica, how many of these it has, in whatever order.
     pub(crate) fn count(&self, hashes: &[u64], slots: usize, out: &mut Matches) {
         out.begin(slots, hashes.len(), 1);
-        let mut add = |slot: u32| {
-            out.blocks[slot as usize] += 1;
-            out.weighted[slot as usize] += 1.0;
-            out.any = true;
-        };
-        for block in hashes.iter().filter_map(|h| self.block(*h)) {
+        for block in hashes.iter().filter_map(|h| self.by_hash.get(h)).map(|b| &self.blocks[*b as usize]) {
             match block.holders.names() {
-                Some(few) => few.iter().for_each(|s| add(*s)),
-                None => bits(block.holders.set(&self.sets)).for_each(&mut add),
+                Some(few) => few.iter().for_each(|s| out.add(*s)),
+                None => bits(block.holders.set(&self.sets)).for_each(|s| out.add(s)),
             }
         }
     }
 
-    fn weight(&self, hash: u64, slot: u32) -> f64 {
+    pub(super) fn weight(&self, hash: u64, slot: u32) -> f64 {
         self.entry_of(slot, hash).map_or(0.0, |e| self.weights.0[self.entries[e as usize].tiers as usize])
     }
 
-    fn block(&self, hash: u64) -> Option<&Block> {
-        self.by_hash.get(&hash).map(|b| &self.blocks[*b as usize])
+    /// Where a block is kept, or [`NONE`].
+    pub(super) fn place_of(&self, hash: u64) -> u32 {
+        self.by_hash.get(&hash).copied().unwrap_or(NONE)
+    }
+
+    fn is_slow(&self, tiers: u8) -> bool {
+        self.weights.0[tiers as usize] < 1.0
     }
 
     fn retier(&mut self, entry: u32, tiers: u8) {
-        let e = &mut self.entries[entry as usize];
-        let slow = |t: u8| u32::from(self.weights.0[t as usize] < 1.0);
-        let block = &mut self.blocks[e.block as usize];
-        block.slow = block.slow + slow(tiers) - slow(e.tiers);
-        e.tiers = tiers;
+        let Entry { block, tiers: before, .. } = self.entries[entry as usize];
+        if before == tiers {
+            return;
+        }
+        self.count_slow(block, self.is_slow(before), self.is_slow(tiers));
+        self.entries[entry as usize].tiers = tiers;
+    }
+
+    fn count_slow(&mut self, block: u32, before: bool, after: bool) {
+        let block = &mut self.blocks[block as usize];
+        self.slow -= usize::from(block.slow > 0);
+        block.slow = block.slow + u32::from(after) - u32::from(before);
+        self.slow += usize::from(block.slow > 0);
     }
 
     fn evict(&mut self, slot: u32) -> Option<Gone> {
-        let first = self.queues.get(slot as usize)?.first;
-        (first != NONE).then(|| self.remove(first))
+        let first = self.order.first(slot, |entry| self.entries[entry as usize].turn)?;
+        Some(self.remove(first))
+    }
+
+    fn use_again(&mut self, entry: u32) {
+        let e = &mut self.entries[entry as usize];
+        e.turn = e.turn.wrapping_add(1);
+        let (slot, turn) = (e.slot, e.turn);
+        self.order.push(slot, entry, turn, |entry| self.entries[entry as usize].turn);
     }
 
     fn remove(&mut self, entry: u32) -> Gone {
         self.unlink(entry);
-        let Entry { block, slot, tiers, engine, .. } = self.entries[entry as usize];
-        self.by_place.remove(&place(block, slot));
-        self.entries[entry as usize].generation += 1;
+        let Entry { block, slot, tiers, engine, after, .. } = self.entries[entry as usize];
+        self.holes += after as usize;
+        self.order.queue(slot).len -= 1;
+        let e = &mut self.entries[entry as usize];
+        e.generation += 1;
+        e.turn = e.turn.wrapping_add(1);
         self.free_entries.push(entry);
+        self.count_slow(block, self.is_slow(tiers), false);
+        self.let_go(block, slot);
+        Gone { slot, engine }
+    }
+
+    /// `slot` has `block` no longer.
+    fn let_go(&mut self, block: u32, slot: u32) {
         let b = &mut self.blocks[block as usize];
-        b.slow -= u32::from(self.weights.0[tiers as usize] < 1.0);
-        b.holders.remove(slot, &mut self.sets);
+        let was_wide = b.holders.names().is_none();
+        let named = &mut self.named[block as usize];
+        if let Some(hole) = b.holders.remove(slot, &mut self.sets) {
+            named[hole] = named[b.holders.len()];
+        } else if was_wide {
+            self.by_place.remove(&place(block, slot));
+            if let Some(few) = b.holders.names() {
+                for (entry, slot) in named.iter_mut().zip(few) {
+                    *entry = self.by_place.remove(&place(block, *slot)).expect("every holder has an entry");
+                }
+            }
+        }
         if b.holders.is_empty() {
             self.by_hash.remove(&b.hash);
             self.free_blocks.push(block);
         }
-        Gone { slot, engine }
     }
 
     fn add_block(&mut self, hash: u64) -> u32 {
@@ -284,6 +357,7 @@ impl Index {
             }
             None => {
                 self.blocks.push(fresh);
+                self.named.push([NONE; Holders::FEW]);
                 self.blocks.len() as u32 - 1
             }
         };
@@ -292,114 +366,43 @@ impl Index {
     }
 
     fn add_entry(&mut self, block: u32, slot: u32, tiers: u8) -> u32 {
-        let fresh =
-            Entry { block, slot, before: NONE, after: NONE, generation: 0, tiers, engine: None, until: Time::ZERO };
-        match self.free_entries.pop() {
+        let (turn, generation) = (0, 0);
+        let (engine, until, before, after) = (None, Time::ZERO, None, 0);
+        let fresh = Entry { block, slot, turn, generation, tiers, engine, until, before, after };
+        let entry = match self.free_entries.pop() {
             Some(entry) => {
-                let generation = self.entries[entry as usize].generation;
-                self.entries[entry as usize] = Entry { generation, ..fresh };
+                let Entry { turn, generation, .. } = self.entries[entry as usize];
+                self.entries[entry as usize] = Entry { turn, generation, ..fresh };
                 entry
             }
             None => {
                 self.entries.push(fresh);
                 self.entries.len() as u32 - 1
             }
+        };
+        self.count_slow(block, false, self.is_slow(tiers));
+        let b = &mut self.blocks[block as usize];
+        let named = &mut self.named[block as usize];
+        let before = b.holders.names().map(<[u32]>::len);
+        b.holders.add(slot, &mut self.sets);
+        match (before, b.holders.names()) {
+            (Some(n), Some(_)) => named[n] = entry,
+            (Some(_), None) => {
+                for (s, e) in b.holders.renounced().iter().zip(named.iter()) {
+                    self.by_place.insert(place(block, *s), *e);
+                }
+                self.by_place.insert(place(block, slot), entry);
+            }
+            (None, _) => {
+                self.by_place.insert(place(block, slot), entry);
+            }
         }
-    }
-
-    fn queue(&mut self, slot: u32) -> &mut Queue {
-        let empty = Queue { first: NONE, last: NONE, len: 0, limit: 0 };
-        if self.queues.len() <= slot as usize {
-            self.queues.resize(slot as usize + 1, empty);
-        }
-        &mut self.queues[slot as usize]
-    }
-
-    fn link(&mut self, entry: u32) {
-        let slot = self.entries[entry as usize].slot as usize;
-        let last = self.queues[slot].last;
-        self.entries[entry as usize].before = last;
-        self.entries[entry as usize].after = NONE;
-        match last {
-            NONE => self.queues[slot].first = entry,
-            last => self.entries[last as usize].after = entry,
-        }
-        self.queues[slot].last = entry;
-        self.queues[slot].len += 1;
-    }
-
-    fn unlink(&mut self, entry: u32) {
-        let Entry { slot, before, after, .. } = self.entries[entry as usize];
-        let queue = &mut self.queues[slot as usize];
-        queue.len -= 1;
-        match before {
-            NONE => queue.first = after,
-            before => self.entries[before as usize].after = after,
-        }
-        match after {
-            NONE => self.queues[slot as usize].last = before,
-            after => self.entries[after as usize].before = before,
-        }
+        entry
     }
 }
+
+pub(super) const NONE: u32 = u32::MAX;
 
 fn place(block: u32, slot: u32) -> u64 {
     u64::from(block) << 32 | u64::from(slot)
-}
-
-impl Alive {
-    fn start(&mut self, holders: &Holders, sets: &Sets) {
-        self.few.clear();
-        self.many.clear();
-        match holders.names() {
-            Some(few) => self.few.extend_from_slice(few),
-            None => self.many.extend_from_slice(holders.set(sets)),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.few.is_empty() && self.many.is_empty()
-    }
-
-    fn each(&self, f: impl FnMut(u32)) {
-        let mut f = f;
-        self.few.iter().for_each(|s| f(*s));
-        bits(&self.many).for_each(f);
-    }
-
-    /// Only those in `holders` stay; the others are dropped.
-    fn narrow(&mut self, holders: &Holders, sets: &Sets, mut dropped: impl FnMut(u32)) {
-        if self.many.is_empty() {
-            self.few.retain(|slot| {
-                let stays = holders.has(*slot, sets);
-                if !stays {
-                    dropped(*slot);
-                }
-                stays
-            });
-            return;
-        }
-        if let Some(names) = holders.names() {
-            let many = &self.many;
-            let alive = |s: &u32| many.get(*s as usize / 64).is_some_and(|w| w >> (s % 64) & 1 == 1);
-            self.few.extend(names.iter().copied().filter(alive));
-            bits(&self.many).filter(|s| !names.contains(s)).for_each(dropped);
-            self.many.clear();
-            return;
-        }
-        let set = holders.set(sets);
-        let mut left = 0;
-        for (i, word) in self.many.iter_mut().enumerate() {
-            let stay = *word & set.get(i).copied().unwrap_or(0);
-            if stay != *word {
-                bits(&[*word & !stay]).for_each(|s| dropped(i as u32 * 64 + s));
-                *word = stay;
-            }
-            left += stay.count_ones() as usize;
-        }
-        if left <= FEW_ALIVE {
-            self.few.extend(bits(&self.many));
-            self.many.clear();
-        }
-    }
 }

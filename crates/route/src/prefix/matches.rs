@@ -4,6 +4,8 @@ pub(crate) struct Matches {
     /// Blocks from the start on without a gap, each counted by the weight of its tier; by slot.
     pub(super) weighted: Vec<f64>,
     pub(super) blocks: Vec<u32>,
+    /// Slots that have something, or were found to have nothing: all others have nothing.
+    touched: Vec<u32>,
     pub(super) total: u32,
     pub(super) block_tokens: u32,
     pub(super) any: bool,
@@ -12,19 +14,38 @@ pub(crate) struct Matches {
 impl Matches {
     /// Nobody has anything of a prompt of `total` blocks.
     pub(super) fn begin(&mut self, slots: usize, total: usize, block_tokens: u32) {
-        self.weighted.clear();
+        for slot in self.touched.drain(..) {
+            self.weighted[slot as usize] = 0.0;
+            self.blocks[slot as usize] = 0;
+        }
         self.weighted.resize(slots, 0.0);
-        self.blocks.clear();
         self.blocks.resize(slots, 0);
         self.total = total as u32;
         self.block_tokens = block_tokens;
         self.any = false;
     }
 
+    /// Once a slot.
     pub(super) fn set(&mut self, slot: u32, blocks: u32) {
         self.blocks[slot as usize] = blocks;
         self.weighted[slot as usize] += f64::from(blocks);
         self.any |= blocks > 0;
+        self.touched.push(slot);
+    }
+
+    /// One block more, which counts in full.
+    pub(super) fn add(&mut self, slot: u32) {
+        if self.blocks[slot as usize] == 0 {
+            self.touched.push(slot);
+        }
+        self.blocks[slot as usize] += 1;
+        self.weighted[slot as usize] += 1.0;
+        self.any = true;
+    }
+
+    /// Slots of all that have something, and perhaps of others.
+    pub(crate) fn touched(&self) -> &[u32] {
+        &self.touched
     }
 
     /// Whether anybody has anything.

@@ -1,4 +1,5 @@
-use super::index::{Gone, Index};
+use super::follow::Stream;
+use super::index::{Gone, Index, Name};
 use super::matches::Matches;
 use crate::names::{Key, Map};
 use crate::request::Arrival;
@@ -14,15 +15,15 @@ use tailbound_kv::vllm::{self, Batch};
 /// an event. The index is by our keys, and each replica's keys lead to them.
 #[derive(Debug)]
 pub(crate) struct Precise {
-    config: PreciseConfig,
-    index: Index,
-    /// (replica, engine's key) → our key.
-    keys: Map<(u32, u64), u64>,
-    streams: Vec<Stream>,
-    /// What was sent and not yet confirmed: until when, which entry, in which life of its place.
-    speculative: VecDeque<(Time, u32, u32)>,
+    pub(super) config: PreciseConfig,
+    pub(super) index: Index,
+    /// (replica, engine's key) → the block's entry.
+    keys: Map<(u32, u64), u32>,
+    pub(super) streams: Vec<Stream>,
+    /// What was sent and not yet confirmed, and until when that is believed.
+    speculative: VecDeque<(Time, Name)>,
     block_tokens: u32,
-    mismatched: u64,
+    pub(super) mismatched: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -56,98 +57,6 @@ const CPU: u8 = 2;
 const DISK: u8 = 4;
 const OTHER: u8 = 8;
 const SPECULATIVE: u8 = 128;
-
-/// One replica's events.
-#[derive(Clone, Debug, Default)]
-struct Stream {
-    /// The number the next message must have.
-    next: Option<u64>,
-    state: State,
-    last: Option<Time>,
-    batches: u64,
-    gaps: u64,
-    restarts: u64,
-    orphans: u64,
-    undecodable: u64,
-    /// Requests sent since the last message that must have stored blocks, and when the first of them was.
-    owed: u32,
-    owed_since: Option<Time>,
-    /// The highest number of a live message while catching up, and from where on was asked last.
-    latest: u64,
-    asked: Option<u64>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Following,
-    /// Messages were missed, and asked for again; those that come meanwhile will be among them.
-    Replaying,
-}
-
-/// How a replica's events are doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KvHealth {
-    /// In one word.
-    pub state: KvState,
-    /// Messages taken.
-    pub batches: u64,
-    /// When the last one came.
-    pub last: Option<Time>,
-    /// Times messages were missing.
-    pub gaps: u64,
-    /// Times the numbering began anew: the engine is another process.
-    pub restarts: u64,
-    /// Blocks whose parent wasn't known: they can't be found.
-    pub orphans: u64,
-    /// Messages that couldn't be read.
-    pub undecodable: u64,
-    /// Entries of the index.
-    pub entries: u32,
-}
-
-/// How a replica's events are doing, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum KvState {
-    /// No events, and no traffic that should have caused any.
-    NoTraffic,
-    /// Requests with new blocks were sent there, and no event tells of them: the pipeline is broken.
-    NoEvents,
-    /// Events come.
-    Live,
-    /// Missed messages are being fetched.
-    Replaying,
-}
-
-/// How the events of all replicas are doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KvPool {
-    /// Replicas by [`KvState`].
-    pub no_traffic: u32,
-    /// … where the pipeline is broken.
-    pub no_events: u32,
-    /// … where events come.
-    pub live: u32,
-    /// … which are catching up.
-    pub replaying: u32,
-    /// Messages whose blocks have another size than the index.
-    pub mismatched: u64,
-    /// Entries of the index.
-    pub entries: usize,
-    /// Different blocks in it.
-    pub blocks: usize,
-}
-
-/// What is to be done about a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    Nothing,
-    /// Ask for the messages from this number on.
-    Replay(u64),
-}
-
-/// So many requests without an event are no accident.
-const OWED_MANY: u32 = 3;
 
 impl Precise {
     pub(crate) fn new(config: PreciseConfig) -> Precise {
@@ -197,107 +106,35 @@ impl Precise {
         }
         let Some(ttl) = self.config.speculative else { return };
         self.expire(now);
-        let keys = &mut self.keys;
-        for hash in chain.iter().rev() {
-            let Some(entry) = self.index.hold(slot, *hash, SPECULATIVE, |g| drop_key(keys, g)) else { return };
-            self.index.until(entry, now + ttl);
-            if self.speculative.len() >= self.config.max_entries {
-                self.speculative.pop_front();
+        let Precise { config, keys, speculative, index, .. } = self;
+        let mut after = None;
+        let held = |index: &mut Index, entry: u32| {
+            index.until(entry, now + ttl);
+            let name = index.name(entry);
+            if let Some(after) = after.replace(name) {
+                index.link(name, after);
             }
-            self.speculative.push_back((now + ttl, entry, self.index.entry(entry).generation));
-        }
+            if speculative.len() >= config.max_entries {
+                speculative.pop_front();
+            }
+            speculative.push_back((now + ttl, name));
+        };
+        index.hold_chain(slot, chain, SPECULATIVE, |g| drop_key(keys, g), held);
     }
 
     fn expire(&mut self, now: Time) {
-        while let Some((until, entry, generation)) = self.speculative.front().copied().filter(|(t, ..)| *t <= now) {
+        while let Some((until, name)) = self.speculative.front().copied().filter(|(t, _)| *t <= now) {
             self.speculative.pop_front();
-            let e = self.index.entry(entry);
-            if e.generation != generation || e.until > until {
+            if self.index.name(name.entry) != name || self.index.entry(name.entry).until > until {
                 continue;
             }
-            if let Some(gone) = self.index.drop_tiers(entry, SPECULATIVE) {
+            if let Some(gone) = self.index.drop_tiers(name.entry, SPECULATIVE) {
                 drop_key(&mut self.keys, gone);
             }
         }
     }
 
-    /// A message came, live or as part of a replay.
-    pub(crate) fn message(&mut self, now: Time, slot: u32, seq: u64, batch: &Batch, replayed: bool) -> Next {
-        let stream = self.stream(slot);
-        stream.batches += 1;
-        stream.last = Some(now);
-        stream.owed = 0;
-        stream.owed_since = None;
-        let wanted = stream.next.unwrap_or(0);
-        match (stream.state, replayed) {
-            (State::Following, true) if seq != wanted => return Next::Nothing,
-            (State::Following, _) if seq > wanted => {
-                stream.gaps += u64::from(stream.next.is_some());
-                stream.latest = seq;
-                return stream.replay(wanted);
-            }
-            (State::Following, _) if seq < wanted => return self.restarted(now, slot, seq, batch),
-            (State::Replaying, false) if seq < stream.latest => return self.restarted(now, slot, seq, batch),
-            (State::Replaying, false) => {
-                stream.latest = seq;
-                return Next::Nothing;
-            }
-            (State::Replaying, true) if seq < wanted => return Next::Nothing,
-            // The engine no longer has all that was missed: what was removed meanwhile is unknown.
-            (State::Replaying, true) if seq > wanted => self.forget(slot),
-            _ => {}
-        }
-        self.stream(slot).next = Some(seq + 1);
-        self.apply(slot, batch);
-        Next::Nothing
-    }
-
-    /// The numbers began anew: another process, with an empty cache.
-    fn restarted(&mut self, now: Time, slot: u32, seq: u64, batch: &Batch) -> Next {
-        self.forget(slot);
-        let stream = self.stream(slot);
-        stream.restarts += 1;
-        stream.state = State::Following;
-        stream.next = None;
-        self.message(now, slot, seq, batch, false)
-    }
-
-    /// The replay that was asked for is over. If it wasn't there to be had, what the replica has is unknown.
-    pub(crate) fn replay_ended(&mut self, slot: u32, complete: bool) -> Next {
-        let stream = self.stream(slot);
-        if stream.state != State::Replaying {
-            return Next::Nothing;
-        }
-        let next = stream.next.unwrap_or(0);
-        let progress = stream.asked != Some(next);
-        if complete && next > stream.latest {
-            stream.state = State::Following;
-            return Next::Nothing;
-        }
-        if complete && progress {
-            return stream.replay(next);
-        }
-        stream.state = State::Following;
-        stream.next = Some(stream.latest + 1);
-        self.forget(slot);
-        Next::Nothing
-    }
-
-    /// The connection was lost: what is missed, and whether it is the same process after it, is unknown.
-    pub(crate) fn lost(&mut self, slot: u32) -> Next {
-        self.forget(slot);
-        let stream = self.stream(slot);
-        stream.next = None;
-        stream.latest = 0;
-        stream.replay(0)
-    }
-
-    /// A message came that nobody can read. Its number is taken as missed when the next one comes.
-    pub(crate) fn garbled(&mut self, slot: u32) {
-        self.stream(slot).undecodable += 1;
-    }
-
-    fn apply(&mut self, slot: u32, batch: &Batch) {
+    pub(super) fn apply(&mut self, slot: u32, batch: &Batch) {
         for event in &batch.events {
             match event {
                 vllm::Event::Stored(s) if s.group.unwrap_or(0) == 0 => self.stored(slot, s),
@@ -321,11 +158,14 @@ impl Precise {
         }
         let lora = s.lora_name.as_deref();
         let first = match s.parent {
-            None => Some(root(salt(s, lora), lora)),
-            Some(parent) => self.keys.get(&(slot, parent)).map(|k| BlockHash::new(*k)),
+            None => Some((root(salt(s, lora), lora), None)),
+            Some(parent) => self.keys.get(&(slot, parent)).map(|entry| {
+                let hash = BlockHash::new(self.index.hash_of(*entry));
+                (hash, Some(self.index.name(*entry)))
+            }),
         };
         let whole = s.tokens.len() == s.hashes.len() * s.block_size as usize;
-        let Some(mut last) = first.filter(|_| whole) else {
+        let Some((mut last, mut before)) = first.filter(|_| whole) else {
             self.stream(slot).orphans += s.hashes.len() as u64;
             return;
         };
@@ -335,23 +175,26 @@ impl Precise {
             last = with_media(last.child(tokens), s, i);
             let Some(entry) = self.index.hold(slot, last.get(), tier, |g| drop_key(keys, g)) else { return };
             self.index.drop_tiers(entry, SPECULATIVE);
-            let before = self.index.name(entry, Some(*engine));
-            if before.is_some_and(|b| b != *engine) {
-                keys.remove(&(slot, before.unwrap_or_default()));
+            let name = self.index.name(entry);
+            if let Some(before) = before.replace(name) {
+                self.index.link(before, name);
             }
-            keys.insert((slot, *engine), last.get());
+            let called = self.index.rename(entry, Some(*engine));
+            if let Some(called) = called.filter(|c| c != engine) {
+                keys.remove(&(slot, called));
+            }
+            keys.insert((slot, *engine), entry);
         }
     }
 
     fn removed(&mut self, slot: u32, engine: u64, tier: u8) {
-        let Some(key) = self.keys.get(&(slot, engine)).copied() else { return };
-        let Some(entry) = self.index.entry_of(slot, key) else { return };
+        let Some(entry) = self.keys.get(&(slot, engine)).copied() else { return };
         if let Some(gone) = self.index.drop_tiers(entry, tier) {
             drop_key(&mut self.keys, gone);
         }
     }
 
-    fn forget(&mut self, slot: u32) {
+    pub(super) fn forget(&mut self, slot: u32) {
         let keys = &mut self.keys;
         self.index.forget(slot, |g| drop_key(keys, g));
     }
@@ -371,55 +214,11 @@ impl Precise {
         }
     }
 
-    fn stream(&mut self, slot: u32) -> &mut Stream {
+    pub(super) fn stream(&mut self, slot: u32) -> &mut Stream {
         if self.streams.len() <= slot as usize {
             self.streams.resize(slot as usize + 1, Stream::default());
         }
         &mut self.streams[slot as usize]
-    }
-
-    pub(crate) fn health(&self, now: Time, slot: u32) -> KvHealth {
-        let fresh = Stream::default();
-        let s = self.streams.get(slot as usize).unwrap_or(&fresh);
-        let state = match s.state {
-            _ if self.is_silent(now, s) => KvState::NoEvents,
-            State::Replaying => KvState::Replaying,
-            State::Following if s.batches > 0 => KvState::Live,
-            State::Following => KvState::NoTraffic,
-        };
-        KvHealth {
-            state,
-            batches: s.batches,
-            last: s.last,
-            gaps: s.gaps,
-            restarts: s.restarts,
-            orphans: s.orphans,
-            undecodable: s.undecodable,
-            entries: self.index.len_of(slot),
-        }
-    }
-
-    fn is_silent(&self, now: Time, stream: &Stream) -> bool {
-        let since = stream.owed_since.map(|t| now.since(t));
-        stream.owed >= OWED_MANY && since.is_some_and(|d| d > self.config.silence)
-    }
-
-    pub(crate) fn pool(&self, now: Time, live: &[u32]) -> KvPool {
-        let mut pool = KvPool {
-            mismatched: self.mismatched,
-            entries: self.index.len(),
-            blocks: self.index.blocks(),
-            ..KvPool::default()
-        };
-        for slot in live {
-            *match self.health(now, *slot).state {
-                KvState::NoTraffic => &mut pool.no_traffic,
-                KvState::NoEvents => &mut pool.no_events,
-                KvState::Live => &mut pool.live,
-                KvState::Replaying => &mut pool.replaying,
-            } += 1;
-        }
-        pool
     }
 
     /// What must hold: for every key an entry, so that the keys are bounded as the entries are.
@@ -432,14 +231,6 @@ impl Precise {
 
 /// Tokens in a block, as long as nobody says otherwise.
 const DEFAULT_BLOCK: u32 = 16;
-
-impl Stream {
-    fn replay(&mut self, from: u64) -> Next {
-        self.state = State::Replaying;
-        self.asked = Some(from);
-        Next::Replay(from)
-    }
-}
 
 fn root(salt: Option<&str>, lora: Option<&str>) -> BlockHash {
     BlockHash::root(salt.map(|s| Key::of(s).0), lora.map(|l| Key::of(l).0 as u32))
@@ -468,7 +259,7 @@ fn tier(medium: Option<&str>) -> u8 {
     }
 }
 
-fn drop_key(keys: &mut Map<(u32, u64), u64>, gone: Gone) {
+fn drop_key(keys: &mut Map<(u32, u64), u32>, gone: Gone) {
     if let Some(engine) = gone.engine {
         keys.remove(&(gone.slot, engine));
     }

@@ -106,8 +106,11 @@ impl Router {
     pub(super) fn pump(&mut self, now: Time, out: &mut Vec<Effect>) {
         self.retry_hopeful(now, out);
         while !self.table.live.is_empty() {
+            if self.queue.as_ref().is_none_or(|q| q.is_empty()) {
+                return;
+            }
             let saturation = self.saturation(now);
-            let Some(queue) = self.queue.as_mut().filter(|q| !q.is_empty()) else { return };
+            let Some(queue) = &mut self.queue else { return };
             let Some(index) = queue.next(now, saturation) else { break };
             if let Stage::Queued(place) = self.requests[index as usize].stage {
                 queue.remove(&place);

@@ -6,6 +6,7 @@ mod figures;
 mod finish;
 mod flights;
 mod knowledge;
+mod reload;
 mod schedule;
 
 pub use config::Config;

@@ -115,3 +115,34 @@ schedulingProfiles:
     let id = pool.name();
     assert_eq!(encode(&pool.send(Arrival { id, media: &[77], ..arrival(&[1, 2]) }).1), Some(0));
 }
+
+const AGES: &str = "plugins:
+- {type: prefill-filter}
+- {type: decode-filter}
+- {type: approx-prefix-cache-producer, parameters: {autoTune: false}}
+- {type: prefix-based-pd-decider, parameters: {nonCachedTokens: 100}}
+- {type: HANDLER, parameters: {PARAMETERS}}
+schedulingProfiles:
+- {name: prefill, plugins: [{pluginRef: prefill-filter}]}
+- {name: decode, plugins: [{pluginRef: decode-filter}]}
+";
+
+/// Whether prompts of 40, 200 and 600 tokens are split.
+fn splits(handler: &str, parameters: &str) -> [bool; 3] {
+    let mut pool = Pool::new(yaml(&AGES.replace("HANDLER", handler).replace("PARAMETERS", parameters)), 0);
+    pool.join(0, &[(ROLE_LABEL, "prefill")]);
+    pool.join(1, &[(ROLE_LABEL, "decode")]);
+    [40, 200, 600].map(|tokens| match &pool.ask(tokens).1[..] {
+        [Effect::Dispatch(d)] => d.prefill == Some(EndpointId(0)),
+        other => panic!("{other:?}"),
+    })
+}
+
+#[test]
+fn handlers_of_every_age_load() {
+    assert_eq!(splits("pd-profile-handler", ""), [true; 3], "always is the published default");
+    assert_eq!(splits("pd-profile-handler", "deciderPluginName: prefix-based-pd-decider"), [false, true, true]);
+    assert_eq!(splits("pd-profile-handler", "threshold: 2000, hashBlockSize: 5"), [false, false, true]);
+    assert_eq!(splits("disagg-profile-handler", "deciderPluginName: prefix-based-pd-decider"), [false, true, true]);
+    assert_eq!(splits("disagg-profile-handler", "deciders: {prefill: prefix-based-pd-decider}"), [false, true, true]);
+}

@@ -216,3 +216,29 @@ schedulingProfiles:
     pool.pass(Dur::from_secs(1));
     assert_eq!(target(&pool.prompt(&prompt[..160]).1), home, "idle again, the overlap decides");
 }
+
+#[test]
+fn cache_aware_follows_the_prefix_until_loads_are_apart() {
+    let policy = yaml(
+        "plugins:
+- {type: approx-prefix-cache-producer, parameters: {autoTune: false}}
+- {type: cache-aware-picker, parameters: {cacheThreshold: 0.5, balanceAbsThreshold: 4, balanceRelThreshold: 1.5}}
+schedulingProfiles:
+- {name: default, plugins: [{pluginRef: cache-aware-picker}]}
+",
+    );
+    let mut pool = Pool::new(policy, 3);
+    let prompt: Vec<u32> = (0..320).collect();
+    let home = target(&pool.prompt(&prompt).1);
+    let mut half = prompt[..160].to_vec();
+    half.extend(1000..1160);
+    assert_ne!(target(&pool.prompt(&half).1), home, "half a match isn't more than half: the least load takes it");
+    for _ in 0..4 {
+        assert_eq!(
+            target(&pool.prompt(&prompt).1),
+            home,
+            "five there and none elsewhere is four apart: not yet too far"
+        );
+    }
+    assert_ne!(target(&pool.prompt(&prompt).1), home, "now it is");
+}

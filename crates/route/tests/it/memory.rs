@@ -45,6 +45,7 @@ fn nothing_is_allocated_after_warm_up() {
         "power-of-two-picker",
         "consistent-hash-picker",
         "dynamo-cost-picker",
+        "prefix-cache-affinity-filter cache-aware-picker",
     ] {
         assert_eq!(allocations(policy(plugins), 20), 0, "{plugins}");
     }
