@@ -10,6 +10,7 @@
 
 mod binomial;
 mod collect;
+pub mod compare;
 mod concurrency;
 mod dist;
 mod facts;
@@ -19,10 +20,12 @@ mod groups;
 mod latency;
 mod lengths;
 mod over_time;
+pub mod pareto;
 mod peak;
 mod request;
 mod sort;
 mod steady;
+mod student;
 mod summary;
 pub mod verdict;
 mod vllm;

@@ -59,7 +59,7 @@ pub fn estimate_rank(queries: u64, percentile: f64) -> Option<u64> {
 }
 
 /// The regularised incomplete beta function `I_x(a, b)`, by its continued fraction (Lentz's method).
-fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
+pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }

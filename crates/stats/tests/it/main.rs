@@ -1,4 +1,6 @@
 //! Integration tests of `tailbound-stats`: one binary.
 
+mod compare;
 mod figures;
 mod loadgen;
+mod pareto;
