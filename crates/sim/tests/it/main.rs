@@ -2,7 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 mod alone;
+mod compare;
+mod one_engine;
 mod rows;
+mod trial;
 
 use tailbound_sim::{Outcome, Scenario, run};
 
