@@ -13,6 +13,7 @@ use crate::Run;
 pub(crate) use figures::percent;
 pub(crate) use own::metric_name;
 pub(crate) use plain::sentences as plain_words;
+pub(crate) use wrap::paragraph;
 
 /// Whether to colour the words that matter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 pub(super) const WIDTH: usize = 80;
 
 /// Appends `text` after `lead`, broken at blanks to fit the width; further lines begin with `indent`.
-pub(super) fn paragraph(out: &mut String, lead: &str, indent: &str, text: &str) {
+pub(crate) fn paragraph(out: &mut String, lead: &str, indent: &str, text: &str) {
     out.push_str(lead);
     let mut column = lead.chars().count();
     let mut fresh = true;
