@@ -53,6 +53,9 @@ pub enum BenchCommand {
     /// One load against one server (the flags of `vllm bench serve` mean the same here)
     #[command(after_help = SERVE_EXAMPLES, allow_negative_numbers = true)]
     Serve(Box<ServeArgs>),
+    /// Which of two or more systems is faster, and whether that can be told: interleaved runs, intervals, a sentence, a gate
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(Box<crate::bench::compare::args::CompareArgs>),
     /// MLPerf Endpoints: the curve of system throughput against speed for each user, point by point
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<crate::bench::curve::args::CurveArgs>),
@@ -70,6 +73,16 @@ Examples:
 
 Exit codes: 0 valid and objectives met, 1 could not run, 2 wrong usage, 3 the run is INVALID, 99 an objective was missed, 130 interrupted.
 See also: tailbound doctor URL, tailbound report DIR, tailbound demo";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  tailbound bench compare old=http://127.0.0.1:8000 new=http://127.0.0.1:8001 --request-rate 8/s --num-prompts 2000
+  tailbound bench compare f16='cmd:llama-server -m f16.gguf --port 8000' q8='cmd:llama-server -m q8.gguf --port 8000' --max-concurrency 4 --agreement
+  tailbound bench compare profile:llama-3.1-8b-h100 profile:llama-3.1-8b-h200 --request-rate 8/s
+  tailbound bench compare runs/main runs/branch --primary mean_tpot --tolerance 3%
+
+Exit codes: 0 compared, 1 could not run, 2 wrong usage, 3 a run is INVALID (nothing is claimed), 99 worse than --tolerance allows, 130 interrupted.
+How it measures and judges: docs/compare.md";
 
 const CURVE_EXAMPLES: &str = "\
 Examples:

@@ -47,6 +47,7 @@ fn run(command: Command) -> Outcome<u8> {
     match command {
         Command::Bench(bench) => match bench.command {
             BenchCommand::Serve(args) => bench::serve::run(&args),
+            BenchCommand::Compare(args) => bench::compare::run(&args),
             BenchCommand::Curve(args) => bench::curve::run(&args),
             BenchCommand::Sweep(args) => bench::sweep::run(&args.command),
             BenchCommand::Loadgen(args) => bench::loadgen::run(&args),

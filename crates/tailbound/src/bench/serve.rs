@@ -11,7 +11,7 @@ pub mod live;
 pub mod page;
 pub mod passes;
 pub mod plan;
-mod preset;
+pub mod preset;
 pub mod refused;
 pub mod replay;
 pub mod requests;

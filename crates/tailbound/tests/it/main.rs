@@ -6,6 +6,7 @@
 
 mod bundles;
 mod commands;
+mod compare;
 mod curve;
 mod loadgen_cli;
 mod loadgen_run;

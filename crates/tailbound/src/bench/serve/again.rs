@@ -42,6 +42,7 @@ fn flags(kept: &Kept) -> Outcome<ServeArgs> {
     };
     let mut args = match (command, kept.names.point) {
         (BenchCommand::Serve(serve), _) => *serve,
+        (BenchCommand::Compare(compare), Some(shape)) => compare.serve(shape, None, None),
         (BenchCommand::Curve(curve), Some(shape)) => curve.serve(shape, None),
         _ => return Err(Failure::new("the folder does not hold a run of `bench serve`, nor a point of a curve")),
     };
