@@ -9,6 +9,8 @@ mod one_engine;
 #[path = "../tests/it/trial.rs"]
 mod trial;
 
+use one_engine::Case;
+use tailbound_stats::compare::Measure;
 use trial::{Setting, Trial};
 
 fn main() {
@@ -33,7 +35,9 @@ fn main() {
         println!("{}", if slower == 1.0 { "the engine against itself" } else { "against one that decodes 5 % slower" });
         for rate in [8.0, 24.0] {
             for setting in Setting::ALL {
-                let trials: Vec<Trial> = (0..n).map(|seed| trial::trial(setting, rate, slower, 1000, seed)).collect();
+                let case = Case { rate, ..Case::default() };
+                let trials: Vec<Trial> =
+                    (0..n).map(|seed| trial::trial(setting, case, slower, seed, Measure::headlines())).collect();
                 print!("  {:62}", format!("{rate:>2} requests/s, {}", setting.words()));
                 for name in names {
                     print!("{:>11}", trials.iter().filter(|t| t.claims(name)).count());

@@ -1,5 +1,6 @@
 //! Integration tests of `tailbound-report`: one binary.
 
+mod compare;
 mod explain;
 mod json;
 mod make;

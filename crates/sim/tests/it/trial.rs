@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tailbound_clock::Seed;
 use tailbound_record::Row;
 use tailbound_stats::RunFacts;
-use tailbound_stats::compare::{Claim, Design, Pairing, Run, Side, compare};
+use tailbound_stats::compare::{Claim, Design, Measure, Pairing, Run, Side, compare};
 
 /// How both sides were measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -53,8 +53,8 @@ const RUN_NOISE: f64 = 0.01;
 /// … and from round to round, for both sides alike, by this much.
 const ROUND_NOISE: f64 = 0.03;
 
-/// Compares an engine with one that decodes `slower` times as slowly.
-pub fn trial(setting: Setting, rate: f64, slower: f64, requests: u64, seed: u64) -> Trial {
+/// Compares an engine with one that decodes `slower` times as slowly: `case` a side, with its seed and its speeds to be drawn here.
+pub fn trial(setting: Setting, case: Case, slower: f64, seed: u64, secondary: Vec<Measure>) -> Trial {
     let rounds = if setting == Setting::OneRun { 1 } else { 4 };
     let mut noise = Seed(seed).stream("noise");
     let mut runs: [Vec<(Vec<Row>, RunFacts)>; 2] = [Vec::new(), Vec::new()];
@@ -64,12 +64,11 @@ pub fn trial(setting: Setting, rate: f64, slower: f64, requests: u64, seed: u64)
             let own = if rounds > 1 { RUN_NOISE * noise.normal() } else { 0.0 };
             let drawn = if setting == Setting::Pairs { round } else { 2 * round + side as u64 };
             let case = Case {
-                requests: requests / rounds,
-                rate,
+                requests: case.requests / rounds,
                 decode,
                 all: 1.0 + shared + own,
                 seed: seed * 1000 + drawn,
-                ..Case::default()
+                ..case
             };
             runs[side].push(run(&case));
         }
@@ -83,7 +82,8 @@ pub fn trial(setting: Setting, rate: f64, slower: f64, requests: u64, seed: u64)
         Setting::Rounds => Pairing::Rounds,
         Setting::Pairs => Pairing::Requests,
     };
-    let design = Design { seed: Seed(seed), replicates: 1000, ..Design::new("mean_tpot".parse().unwrap(), pairing) };
+    let design =
+        Design { seed: Seed(seed), replicates: 1000, secondary, ..Design::new("mean_tpot".parse().unwrap(), pairing) };
     let comparison = compare(&sides, &design);
     let findings = &comparison.contrasts[0].findings;
     Trial {

@@ -101,6 +101,11 @@ fn check(args: &CompareArgs, sides: &[Named]) -> Outcome<()> {
     if saved {
         return Ok(());
     }
+    for side in sides {
+        if let What::Profile(name) = &side.what {
+            crate::emulate::profile(name)?;
+        }
+    }
     for preset in workloads(args) {
         let shape = measure::shape(args, sides, 0, 0, preset);
         let serve = args.serve(shape, None, None);

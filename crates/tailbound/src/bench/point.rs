@@ -11,6 +11,7 @@ mod virtual_time;
 use super::serve::args::ServeArgs;
 use super::serve::live::{self, Ran, Watch};
 use super::serve::passes::Passes;
+use super::serve::preset::Preset;
 use super::serve::replay::Replay;
 use super::serve::requests::Prepared;
 use super::serve::{Counter, plan};
@@ -34,6 +35,9 @@ pub struct Shape {
     /// Seed of the arrivals, where it isn't the command's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// The preset, where the command has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
     /// Requests before them, left out of every figure.
     pub warmups: u32,
 }

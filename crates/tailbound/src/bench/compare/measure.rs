@@ -37,7 +37,9 @@ pub fn measure(args: &CompareArgs, sides: &[Named], preset: Option<Preset>, dir:
         let mut prompts: Option<(u64, PromptSet)> = None;
         for side in order(round, sides.len()) {
             let run = Run { args, sides, side, round, preset, dir };
-            eprintln!("round {} of {}: {}", round + 1, args.how.rounds, sides[side].name);
+            if !args.report.disable_tqdm {
+                eprintln!("round {} of {}: {}", round + 1, args.how.rounds, sides[side].name);
+            }
             let mut measured = run.measure(&mut prompts)?;
             done += 1;
             measured.order = Some(done);

@@ -11,9 +11,8 @@ use tailbound_stats::compare::{self as stats, Agreement, Claim, Comparison, Desi
 /// Compares.
 pub fn compared(args: &CompareArgs, sides: &[Named], preset: Option<Preset>, runs: Vec<Vec<Measured>>) -> Compared {
     let design = design(args, pairing(&runs));
-    let of =
-        |(side, runs): (&'_ Named, &'_ Vec<Measured>)| stats::Side { name: "", runs: runs.iter().map(run).collect() };
-    let comparison = stats::compare(&sides.iter().zip(&runs).map(of).collect::<Vec<_>>(), &design);
+    let judged: Vec<stats::Side<'_>> = sides.iter().zip(&runs).map(|(side, runs)| of_runs(side, runs)).collect();
+    let comparison = stats::compare(&judged, &design);
     let loads: Vec<String> = runs.iter().map(|runs| stats::load(&runs[0].facts)).collect();
     let same = loads.iter().all(|load| *load == loads[0]);
     let workload = preset.map_or(args.data.dataset_name.as_str(), |p| p.terms().name);
@@ -43,8 +42,9 @@ fn design(args: &CompareArgs, pairing: Pairing) -> Design {
     }
 }
 
-fn run(run: &Measured) -> stats::Run<'_> {
-    stats::Run { rows: &run.rows, facts: &run.facts, valid: run.reasons.is_empty() }
+fn of_runs<'a>(side: &'a Named, runs: &'a [Measured]) -> stats::Side<'a> {
+    let of = |run: &'a Measured| stats::Run { rows: &run.rows, facts: &run.facts, valid: run.reasons.is_empty() };
+    stats::Side { name: &side.name, runs: runs.iter().map(of).collect() }
 }
 
 /// The same requests in every round; else rounds, if they were made by this command; else nothing.

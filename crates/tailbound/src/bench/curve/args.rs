@@ -141,7 +141,7 @@ impl CurveArgs {
 }
 
 /// A group of flags of which none was given.
-fn unset<T: Args + FromArgMatches>() -> T {
+pub fn unset<T: Args + FromArgMatches>() -> T {
     let matches = T::augment_args(Command::new("unset")).get_matches_from(["unset"]);
     T::from_arg_matches(&matches).expect("no flag of these groups is required")
 }

@@ -3,10 +3,12 @@
 use super::args::ServeArgs;
 use crate::failure::{Failure, Outcome};
 use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use tailbound_prompt::{Drawn, LogNormal};
 
 /// A kind of service.
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// A conversation with a person who reads along
     Chat,
