@@ -16,7 +16,7 @@ pub const ALLOWED: &[(&str, &[&str])] = &[
     ("route", &["clock", "kv"]),
     ("trace", &["clock", "workload"]),
     ("prompt", &["clock", "workload", "token"]),
-    ("sim", &["clock", "record", "workload", "kv", "engine", "route"]),
+    ("sim", &["clock", "record", "workload", "trace", "kv", "engine", "route"]),
     ("report", &["clock", "record", "stats"]),
     ("client", &["clock", "record", "workload", "wire", "os"]),
     ("sweep", &["clock", "os", "client"]),

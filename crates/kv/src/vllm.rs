@@ -3,7 +3,7 @@
 use crate::msgpack::{Head, Reader};
 
 /// One message: the events of one step, and when it was.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Batch {
     /// Seconds since 1970, by the engine's clock.
     pub ts: f64,
@@ -14,7 +14,7 @@ pub struct Batch {
 }
 
 /// A change of what an engine has cached.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub enum Event {
     /// Blocks became findable.
     Stored(Stored),
@@ -27,7 +27,7 @@ pub enum Event {
 }
 
 /// `BlockStored`: a run of blocks, each the child of the one before.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Stored {
     /// The engine's names of them. Of longer names the last eight bytes.
     pub hashes: Vec<u64>,
@@ -50,7 +50,7 @@ pub struct Stored {
 }
 
 /// `BlockRemoved`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Removed {
     /// The engine's names of the blocks.
     pub hashes: Vec<u64>,

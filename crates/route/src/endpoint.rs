@@ -1,10 +1,12 @@
+use serde::{Deserialize, Serialize};
+
 /// A replica's name among the router's, chosen by the driver. A replica that comes back as another process should get a
 /// new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct EndpointId(pub u32);
 
 /// What discovery says of a replica.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// `namespace/pod` or any name people know it by.
     pub name: String,

@@ -1,6 +1,7 @@
 use crate::endpoint::{Endpoint, EndpointId};
 use crate::request::{Arrival, RequestId};
 use crate::signals::Signals;
+use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 use std::sync::Arc;
 use tailbound_clock::Dur;
@@ -62,7 +63,7 @@ pub enum Complete {
 }
 
 /// Token counts an engine reported at the end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// Whether the answer is complete.
     pub ok: bool,

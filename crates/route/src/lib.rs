@@ -25,6 +25,7 @@ mod event;
 mod explain;
 mod flow;
 mod load;
+pub mod log;
 mod names;
 mod pick;
 mod predict;

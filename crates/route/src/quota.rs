@@ -1,8 +1,10 @@
 use crate::names::{Key, Map};
+use serde::{Deserialize, Serialize};
 use tailbound_clock::{Dur, Time};
 
 /// What a tenant may send: two token buckets, of requests and of tokens (prompt and answer).
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Requests per second in the long run.
     pub requests_per_s: Option<f64>,

@@ -3,11 +3,12 @@ use crate::flow::Place;
 use crate::load::Charge;
 use crate::names::Key;
 use crate::predict::Features;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tailbound_clock::{Dur, Time};
 
 /// A request's name, chosen by the driver; not to be used again while the request lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RequestId(pub u64);
 
 /// A request as far as routing reads it.
@@ -97,7 +98,7 @@ impl Prompt<'_> {
 }
 
 /// Latency a request asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slo {
     /// Time to first token, from arrival.
     pub ttft: Option<Dur>,
@@ -106,7 +107,8 @@ pub struct Slo {
 }
 
 /// What becomes of a request whose SLO no replica can keep.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Otherwise {
     /// It is refused at once: never run what can't make it.
     Refuse,

@@ -1,11 +1,11 @@
 use crate::names::Key;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::sync::Arc;
 use tailbound_clock::Rng;
 
 /// `InferenceModelRewrite`'s `spec`: which model a name stands for, or several with weights.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rewrite {
     /// The pool it is for; not read here.
@@ -16,7 +16,7 @@ pub struct Rewrite {
 }
 
 /// One rule.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RewriteRule {
     /// Names it is for; none: all that no other rule names.
@@ -27,7 +27,7 @@ pub struct RewriteRule {
 }
 
 /// A name.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelMatch {
     /// The model in the request.
@@ -35,7 +35,7 @@ pub struct ModelMatch {
 }
 
 /// A name, to be equal.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ModelName {
     /// `Exact`.
@@ -46,7 +46,7 @@ pub struct ModelName {
 }
 
 /// What a name stands for.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RewriteTarget {
     /// The share, relative to the others'; without any weight all have the same.

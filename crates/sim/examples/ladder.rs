@@ -32,13 +32,13 @@ count = 4
 profile = 'llama-3.1-70b-h100-tp4-vllm'
 block_size = 64
 kv_tokens = 461376
-[shared_prefix]
+[traffic.shared_prefix]
 groups = 83
 prompts_per_group = 3
 system = 8348
 question = 1043
 output = 1000
-[arrivals]
+[traffic.arrivals]
 stages = [[9,30],[3,210],[4,180],[5,120],[6,120],[8,90],[10,70],[12,60],[15,50],[20,50]]
 drain = true
 ",
@@ -58,13 +58,13 @@ count = 8
 profile = 'qwen3-32b-h100-tp2-vllm'
 block_size = 64
 kv_tokens = 307328
-[shared_prefix]
+[traffic.shared_prefix]
 groups = 150
 prompts_per_group = 5
 system = 6320
 question = 1264
 output = 1000
-[arrivals]
+[traffic.arrivals]
 stages = [[15,50],[3,20],[10,20],[15,20],[20,38],[22,34],[25,30],[30,25],[35,21],[40,38],[43,36],[46,33],[49,30],[52,29],[55,27],[57,26],[60,25]]
 poisson = true
 drain = true
@@ -135,8 +135,8 @@ fn figures(rows: &[Row]) -> Figures {
 }
 
 fn stages(outcome: &Outcome) -> Vec<Figures> {
-    let ends = outcome.stages[1..].iter().copied().chain([outcome.rows.len()]);
-    outcome.stages.iter().zip(ends).map(|(&first, end)| figures(&outcome.rows[first..end])).collect()
+    let ends = outcome.figures.stages[1..].iter().copied().chain([outcome.rows.len()]);
+    outcome.figures.stages.iter().zip(ends).map(|(&first, end)| figures(&outcome.rows[first..end])).collect()
 }
 
 fn main() {
@@ -160,8 +160,8 @@ fn main() {
             all.ttft,
             all.ttft_p90,
             all.tpot,
-            outcome.mean_waiting,
-            100.0 * outcome.hit_ratio,
+            outcome.figures.mean_waiting,
+            100.0 * outcome.figures.hit_ratio,
             outcome.rows.len() as f64 / cpu,
         );
         let stages = stages(&outcome);

@@ -1,10 +1,15 @@
-//! A fleet in virtual time: a plan's requests go through the very router that serves live, on signals as stale as live ones,
-//! to modelled engines, and come out as rows. No clock, no I/O; the same scenario gives the same rows, bit for bit.
+//! A fleet in virtual time: requests go through the very router that serves live, on signals as stale as live ones, to modelled
+//! engines, and come out as rows. No clock; the same scenario gives the same rows, bit for bit.
+//!
+//! [`Scenario`] (as written) → requests and their loads → the world, one heap of moments → [`Answered`], one per request.
 
-mod fleet;
-mod prompts;
+mod replica;
+mod requests;
 mod scenario;
 mod world;
 
-pub use scenario::{Arrivals, Engines, Scenario, ScenarioError, SharedPrefix, Staleness};
-pub use world::{Outcome, run};
+pub use scenario::{
+    Arrivals, Engines, Fault, Leaving, Lengths, Objective, Otherwise, Prefix, RouterSpec, Scenario, ScenarioError,
+    ServeGen, SharedPrefix, Staleness, StepLaw, Trace, Traffic, Turns, What,
+};
+pub use world::{Answered, Figures, Outcome, Routed, arrivals, run, run_into, run_logged};

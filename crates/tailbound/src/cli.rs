@@ -96,30 +96,19 @@ See also: tailbound export endpoints DIR, tailbound check endpoints DIR, tailbou
 const SIM_EXAMPLES: &str = "\
 A scenario:
   seed = 1
-  policy = '''
-  apiVersion: llm-d.ai/v1alpha1
-  kind: EndpointPickerConfig
-  plugins: [{type: round-robin-picker}]
-  schedulingProfiles: [{name: default, plugins: [{pluginRef: round-robin-picker}]}]
-  '''
-  [engines]                  # also: block_size, kv_tokens, max_num_seqs, max_num_batched_tokens, max_model_len
+  policy = \"picker.yaml\"     # an EndpointPickerConfig: a file beside this one, or its YAML in '''
+  [engines]                  # several groups: [[engines]]
   count = 4
   profile = \"llama-3.1-8b-h100\"
-  [staleness]                # as given here, if it is left out
-  scrape_ms = 50
-  scrape_delay_ms = 1
-  event_delay_ms = 1
-  [shared_prefix]            # lengths in tokens
-  groups = 20
-  prompts_per_group = 5
-  system = 2000
-  question = 200
-  output = 100
-  [arrivals]
-  stages = [[10, 60], [20, 30]]  # requests/s, seconds
-  poisson = true
+  [traffic.arrivals]         # several classes: [[traffic]]
+  law = \"poisson:20/s\"
+  for_s = 60
+  [traffic.lengths]          # or shared_prefix, trace, servegen
+  input = \"lognormal:mean=800,cv=1\"
+  output = \"uniform:50..250\"
 
-The same scenario gives the same rows, bit for bit. Profiles: tailbound emulate --list-profiles.
+All keys: docs/sim.md. Profiles: tailbound emulate --list-profiles.
+The same scenario gives the same rows, bit for bit.
 Exit codes: 0 valid and objectives met, 2 wrong scenario, 3 the run is INVALID, 99 an objective was missed.";
 
 /// The arguments with `_` in flag names turned into `-`.

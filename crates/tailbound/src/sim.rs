@@ -12,7 +12,7 @@ use tailbound_os::clock::{self, WallAnchor};
 use tailbound_os::date::LocalDate;
 use tailbound_record::Moment;
 use tailbound_report::{Description, Extras, Run, Selection, json, text};
-use tailbound_sim::{Outcome as Simulated, Scenario};
+use tailbound_sim::{Engines, Outcome as Simulated, Scenario};
 use tailbound_stats::{Bounds, ClientHealth, Objectives, RunFacts, judge, summarize};
 
 /// `tailbound sim`.
@@ -68,9 +68,7 @@ pub fn run(args: &SimArgs) -> Outcome<u8> {
 }
 
 fn read(file: &Path, seed: Option<u64>) -> Outcome<Scenario> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|e| Failure::usage(format!("failed to read the scenario {}: {e}", file.display())))?;
-    let scenario = Scenario::from_toml(&text).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+    let scenario = Scenario::open(file).map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
     Ok(Scenario { seed: seed.unwrap_or(scenario.seed), ..scenario })
 }
 
@@ -86,20 +84,26 @@ fn description(scenario: &Scenario, requests: usize) -> Description {
     Description {
         date: LocalDate::of_unix_ns(wall).compact(),
         backend: "sim".to_owned(),
-        model_id: scenario.engines.profile.clone(),
+        model_id: fleet_name(scenario),
         num_prompts: requests,
         ..Description::default()
     }
 }
 
+/// The replicas, group by group.
+fn fleet_name(scenario: &Scenario) -> String {
+    let group = |e: &Engines| format!("{} × {}", e.count, e.profile.as_deref().unwrap_or("engine"));
+    scenario.engines.iter().map(group).collect::<Vec<_>>().join(" + ")
+}
+
 /// What only a simulation knows.
 fn fleet(scenario: &Scenario, simulated: &Simulated) -> String {
+    let f = &simulated.figures;
     format!(
-        "fleet: {} × {}; {} steps; {:.1} % of prompt tokens from prefix caches; {:.1} requests waiting in each engine on average\n",
-        scenario.engines.count,
-        scenario.engines.profile,
-        simulated.steps,
-        100.0 * simulated.hit_ratio,
-        simulated.mean_waiting,
+        "fleet: {}; {} steps; {:.1} % of prompt tokens from prefix caches; {:.1} requests waiting in each engine on average\n",
+        fleet_name(scenario),
+        f.steps,
+        100.0 * f.hit_ratio,
+        f.mean_waiting,
     )
 }

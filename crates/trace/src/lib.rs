@@ -23,6 +23,7 @@ pub mod servegen;
 mod source;
 mod stamp;
 pub mod transform;
+mod turns;
 mod write;
 
 pub use account::{Accounting, Drop, Notice, Seen};

@@ -3,7 +3,7 @@
 use crate::{HEAD, ROUND_ROBIN};
 use tailbound_clock::{Dur, Time};
 use tailbound_engine::{Config, Effect, Engine, Event, Profile, SeqId, Submit};
-use tailbound_sim::{Scenario, run};
+use tailbound_sim::{Scenario, arrivals, run};
 
 /// Arrival, first token and last token of every request, by the engine alone.
 fn alone(config: Config, arrivals: &[Dur], prompt: &[u32], output: u32) -> Vec<(Time, Time, Time)> {
@@ -43,21 +43,20 @@ policy = '''
 count = 1
 profile = 'llama-3.1-8b-h100'
 max_num_seqs = 24
-[shared_prefix]
+[traffic.shared_prefix]
 groups = 1
 prompts_per_group = 1
 system = 1500
 question = 37
 output = 60
-[arrivals]
+[traffic.arrivals]
 stages = [[20.0, 5.0], [60.0, 5.0]]
 poisson = true
 "
     );
     let scenario = Scenario::from_toml(&text).unwrap();
     let outcome = run(&scenario).unwrap();
-    let plan = scenario.plan().unwrap();
-    let arrivals: Vec<Dur> = plan.measured().map(|intent| intent.offset.unwrap()).collect();
+    let arrivals: Vec<Dur> = arrivals(&scenario).unwrap().into_iter().map(|(at, _)| at).collect();
     assert!(arrivals.len() > 300);
 
     let config = Config { max_num_seqs: 24, ..Profile::named("llama-3.1-8b-h100").unwrap().config() };

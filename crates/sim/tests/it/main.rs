@@ -4,6 +4,7 @@
 mod alone;
 mod compare;
 mod one_engine;
+mod replay;
 mod rows;
 mod trial;
 
@@ -22,13 +23,13 @@ count = 2
 profile = 'llama-3.1-8b-h100'
 kv_tokens = 40000
 max_model_len = 4000
-[shared_prefix]
+[traffic.shared_prefix]
 groups = 20
 prompts_per_group = 2
 system = 2000
 question = 200
 output = 40
-[arrivals]
+[traffic.arrivals]
 stages = [[{rate:.1}, {seconds:.1}]]
 poisson = true
 "
@@ -78,7 +79,12 @@ fn two_runs_are_the_same_bit_for_bit() {
 #[test]
 fn knowing_what_is_cached_pays() {
     let (random, precise) = (run(&scenario(RANDOM, 30.0, 20.0)).unwrap(), run(&scenario(PRECISE, 30.0, 20.0)).unwrap());
-    assert!(precise.hit_ratio > random.hit_ratio + 0.1, "{} against {}", precise.hit_ratio, random.hit_ratio);
+    assert!(
+        precise.figures.hit_ratio > random.figures.hit_ratio + 0.1,
+        "{} against {}",
+        precise.figures.hit_ratio,
+        random.figures.hit_ratio
+    );
     let ttft = |o: &Outcome| o.rows.iter().filter_map(|r| r.ttft()).map(|d| d.ms()).sum::<f64>() / o.rows.len() as f64;
     assert!(ttft(&precise) < ttft(&random), "{} against {}", ttft(&precise), ttft(&random));
 }
@@ -86,13 +92,13 @@ fn knowing_what_is_cached_pays() {
 #[test]
 fn what_is_wrong_with_a_scenario_is_named() {
     let text = "policy = ''\n[engines]\ncount = 1\nprofile = 'none'\n";
-    assert_eq!(Scenario::from_toml(text).unwrap_err().to_string(), "line 1: missing field `shared_prefix`");
+    assert_eq!(Scenario::from_toml(text).unwrap_err().to_string(), "line 1: missing field `traffic`");
     let unknown = Scenario::from_toml("policy = ''\n[engines]\ncount = 1\nprofle = 'none'\n").unwrap_err().to_string();
-    assert!(unknown.starts_with("line 4: unknown field `profle`, expected one of `count`"), "{unknown}");
+    assert!(unknown.starts_with("line 4: unknown field `profle`, expected one of `name`, `count`"), "{unknown}");
     let wrong = Scenario::from_toml("policy = ''\n[engines]\ncount = 'many'\n").unwrap_err().to_string();
     assert_eq!(wrong, "line 3: count: invalid type: string \"many\", expected u32");
     let mut s = scenario(RANDOM, 1.0, 1.0);
-    s.engines.profile = "abacus".into();
+    s.engines[0].profile = Some("abacus".into());
     assert_eq!(
         run(&s).unwrap_err().to_string(),
         "engines.profile: no profile `abacus` is known; `tailbound emulate --list-profiles` names them"

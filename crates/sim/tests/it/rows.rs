@@ -3,7 +3,7 @@
 use crate::{HEAD, PRECISE, RANDOM, ROUND_ROBIN};
 use proptest::prelude::*;
 use tailbound_record::{Cause, End, Finish, Moment, Row};
-use tailbound_sim::{Scenario, run};
+use tailbound_sim::{Arrivals, Scenario, arrivals, run};
 
 /// At most so many requests wait; what comes on top is refused.
 const BOUNDED: &str = "
@@ -26,13 +26,13 @@ count = {replicas}
 profile = 'llama-3.1-8b-a100'
 kv_tokens = 8000
 max_model_len = {max_model_len}
-[shared_prefix]
+[traffic.shared_prefix]
 groups = 4
 prompts_per_group = 3
 system = 500
 question = 50
 output = {output}
-[arrivals]
+[traffic.arrivals]
 stages = [[{rate:.1}, 4.0]]
 poisson = true
 "
@@ -60,7 +60,7 @@ proptest! {
         replicas in 1u32..5, rate in 1.0..60.0f64, output in 1u32..40, seed in 0u64..1000,
     ) {
         let scenario = scenario(policy, replicas, rate, output, 2000, seed);
-        let requests = scenario.plan().unwrap().requests() as u64;
+        let requests = arrivals(&scenario).unwrap().len() as u64;
         let outcome = run(&scenario).unwrap();
         prop_assert!(outcome.rows.iter().map(|r| r.id).eq(0..requests));
         prop_assert!(outcome.rows.iter().all(|r| sound(r, output)));
@@ -68,16 +68,20 @@ proptest! {
     }
 }
 
+fn stages(scenario: &mut Scenario) -> &mut Arrivals {
+    scenario.traffic[0].arrivals.as_mut().unwrap()
+}
+
 #[test]
 fn a_stage_that_drains_begins_when_the_one_before_it_is_answered() {
     let mut scenario = scenario(RANDOM, 1, 60.0, 40, 2000, 1);
-    scenario.arrivals.stages = vec![(60.0, 2.0), (1.0, 30.0), (60.0, 2.0), (5.0, 2.0)];
+    stages(&mut scenario).stages = vec![(60.0, 2.0), (1.0, 30.0), (60.0, 2.0), (5.0, 2.0)];
     let straight = run(&scenario).unwrap();
-    scenario.arrivals.drain = true;
+    stages(&mut scenario).drain = true;
     let drained = run(&scenario).unwrap();
-    assert_eq!((drained.rows.len(), &drained.stages), (straight.rows.len(), &straight.stages));
+    assert_eq!((drained.rows.len(), &drained.figures.stages), (straight.rows.len(), &straight.figures.stages));
     let arrival = |row: &Row| row.at.get(Moment::Scheduled).unwrap();
-    for &first in &drained.stages[1..] {
+    for &first in &drained.figures.stages[1..] {
         let before = drained.rows[..first].iter().filter_map(|r| r.at.get(Moment::StreamEnd)).max().unwrap();
         assert!(arrival(&drained.rows[first]) >= before);
     }

@@ -13,13 +13,13 @@ schedulingProfiles: [{name: default, plugins: [{pluginRef: round-robin-picker}]}
 [engines]
 count = 3
 profile = 'llama-3.1-8b-h100'
-[shared_prefix]
+[traffic.shared_prefix]
 groups = 2
 prompts_per_group = 3
 system = 300
 question = 30
 output = 20
-[arrivals]
+[traffic.arrivals]
 stages = [[10, 6]]
 ";
 

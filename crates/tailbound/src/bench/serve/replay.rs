@@ -54,7 +54,7 @@ pub fn read(args: &ServeArgs) -> Outcome<Option<Replay>> {
     }
     let turns = outline::turn_labels(sessions.as_ref());
     let outline = Outline {
-        schedule: timed.then(|| turns::schedule(&trace)),
+        schedule: timed.then(|| trace.schedule()),
         sessions,
         account,
         forced: trace.rows.iter().all(|row| row.more.as_ref().is_none_or(|more| more.body == Body::None)),

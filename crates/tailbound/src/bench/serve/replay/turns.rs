@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use std::collections::HashMap;
 use tailbound_clock::{Dur, Seed};
 use tailbound_trace::{Body, Name, Row, Trace};
-use tailbound_workload::{Sessions, Turn};
+use tailbound_workload::Sessions;
 
 /// Where a trace tells how long the turn before took, the wait between the two was somebody thinking: it is kept as such, and does
 /// not shrink when the trace is replayed faster.
@@ -28,43 +28,12 @@ pub fn note_waits(trace: &mut Trace) {
     }
 }
 
-/// Arrivals from the first one on. Rows without a time of their own stand with the last that has one: they follow others.
-pub fn schedule(trace: &Trace) -> Vec<Dur> {
-    let mut last = Dur::ZERO;
-    let one = |row: &Row| {
-        last = row.at.map_or(last, |at| Dur(at.max(0).unsigned_abs()));
-        last
-    };
-    trace.rows.iter().map(one).collect()
-}
-
 /// What follows what; `None` if nothing does.
 pub fn sessions(trace: &Trace, timed: bool, args: &ServeArgs) -> Outcome<Option<Sessions>> {
-    let mut last: HashMap<Name, u32> = HashMap::new();
-    let mut by_id: HashMap<Name, u32> = HashMap::new();
-    let mut turns = Vec::with_capacity(trace.rows.len());
-    for (i, row) in trace.rows.iter().enumerate() {
-        let more = row.more.as_deref();
-        let parent = more.and_then(|more| more.parent).and_then(|parent| by_id.get(&parent).copied());
-        let before = parent.or_else(|| row.session.and_then(|session| last.get(&session).copied()));
-        let stated = more.and_then(|more| more.think);
-        if before.is_none() && timed && row.at.is_none() {
-            let hint = "--no-self-timed with a --request-rate sends sessions by a law";
-            return Err(Failure::new(format!("row {} of the trace begins a session and has no time", i + 1)).hint(hint));
-        }
-        turns.push(before.map(|after| Turn {
-            after,
-            wait: stated.unwrap_or(args.trace.think_time),
-            // A wait that is known places the turn after the answer it waited for; without one, only the trace's time does.
-            earliest: row.at.filter(|_| timed && stated.is_none()).map(|at| Dur(at.max(0).unsigned_abs())),
-        }));
-        if let Some(session) = row.session {
-            last.insert(session, i as u32);
-        }
-        if let Some(id) = more.and_then(|more| more.id) {
-            by_id.insert(id, i as u32);
-        }
-    }
+    let turns = trace.turns(timed, args.trace.think_time).map_err(|row| {
+        Failure::new(format!("row {row} of the trace begins a session and has no time"))
+            .hint("--no-self-timed with a --request-rate sends sessions by a law")
+    })?;
     if turns.iter().all(Option::is_none) {
         return Ok(None);
     }

@@ -1,0 +1,71 @@
+use std::sync::Arc;
+use tailbound_clock::Dur;
+use tailbound_record::Row;
+
+/// A request that has come and hasn't ended.
+pub(super) struct Flight {
+    pub(super) row: Row,
+    /// Which part of the load it belongs to.
+    pub(super) part: u32,
+    pub(super) prompt: Arc<[u32]>,
+    /// The replica that has it, if one has.
+    pub(super) at: Option<u32>,
+    /// What the router made of the model's name.
+    pub(super) model: Option<Arc<str>>,
+    pub(super) waited: Dur,
+    /// How often it was sent.
+    pub(super) sent: u16,
+}
+
+/// Requests under way, by number.
+pub(super) struct Flights {
+    places: Vec<Option<Flight>>,
+    free: Vec<u32>,
+    /// The place of each request.
+    of: Vec<u32>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Flights {
+    pub(super) fn new(requests: usize) -> Flights {
+        Flights { places: Vec::new(), free: Vec::new(), of: vec![NOWHERE; requests] }
+    }
+
+    pub(super) fn add(&mut self, number: u64, flight: Flight) {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() as u32 - 1
+        });
+        self.places[place as usize] = Some(flight);
+        self.of[number as usize] = place;
+    }
+
+    pub(super) fn take(&mut self, number: u64) -> Option<Flight> {
+        let place = std::mem::replace(self.of.get_mut(number as usize)?, NOWHERE);
+        let flight = self.places.get_mut(place as usize)?.take();
+        self.free.push(place);
+        flight
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&Flight> {
+        self.places.get(*self.of.get(number as usize)? as usize)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Flight> {
+        self.places.get_mut(*self.of.get(number as usize)? as usize)?.as_mut()
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// The numbers of those that a replica has, the oldest first.
+    pub(super) fn of_replica(&self, replica: u32) -> Vec<u64> {
+        let there = self.places.iter().flatten().filter(|f| f.at == Some(replica));
+        let mut numbers: Vec<u64> = there.map(|f| f.row.id).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}

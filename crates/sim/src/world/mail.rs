@@ -1,0 +1,35 @@
+use tailbound_kv::vllm::Batch;
+use tailbound_route::Signals;
+
+/// What is on its way to the router.
+pub(super) enum Letter {
+    Signals(u32, Signals<'static>),
+    Kv(u32, u64, Batch),
+}
+
+/// Letters on their way, by place.
+#[derive(Default)]
+pub(super) struct Mail {
+    letters: Vec<Option<Letter>>,
+    free: Vec<u32>,
+}
+
+impl Mail {
+    pub(super) fn put(&mut self, letter: Letter) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.letters[place as usize] = Some(letter);
+                place
+            }
+            None => {
+                self.letters.push(Some(letter));
+                self.letters.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, place: u32) -> Option<Letter> {
+        self.free.push(place);
+        self.letters[place as usize].take()
+    }
+}

@@ -1,0 +1,91 @@
+use super::World;
+use super::flights::Flight;
+use std::sync::Arc;
+use tailbound_clock::{Dur, Time};
+use tailbound_record::Row;
+
+/// A request that has ended.
+#[derive(Clone, Debug)]
+pub struct Answered {
+    /// What a client saw of it; [`Row::worker`] is the replica, [`Row::class`] the number of its traffic.
+    pub row: Row,
+    /// What no client sees.
+    pub routed: Routed,
+}
+
+impl Answered {
+    pub(super) fn new(flight: Flight, session: Option<u32>) -> Answered {
+        let Flight { row, model, waited, sent, .. } = flight;
+        Answered { row, routed: Routed { model, session, waited, sent } }
+    }
+
+    pub(super) fn never_sent(row: Row, session: Option<u32>) -> Answered {
+        Answered { row, routed: Routed { model: None, session, waited: Dur::ZERO, sent: 0 } }
+    }
+}
+
+/// What only a simulation knows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// Names of the classes.
+    pub classes: Vec<String>,
+    /// The number of each stage's first request.
+    pub stages: Vec<usize>,
+    /// When the last thing happened.
+    pub end: Time,
+    /// Engine steps, of all replicas.
+    pub steps: u64,
+    /// Mean over scrapes and replicas of requests that wait in the engine.
+    pub mean_waiting: f64,
+    /// Prompt tokens found in prefix caches, of those looked up.
+    pub hit_ratio: f64,
+}
+
+/// What a simulation came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// One per request, by number.
+    pub rows: Vec<Row>,
+    /// Beside each row, what no client sees.
+    pub routed: Vec<Routed>,
+    /// What only a simulation knows.
+    pub figures: Figures,
+}
+
+/// What became of a request, beside its row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Routed {
+    /// The model that the router wrote in place of the one asked for.
+    pub model: Option<Arc<str>>,
+    /// Its conversation.
+    pub session: Option<u32>,
+    /// How long it waited in the router.
+    pub waited: Dur,
+    /// How often it was sent to a replica.
+    pub sent: u16,
+}
+
+impl Outcome {
+    pub(super) fn new(answered: Vec<Answered>, figures: Figures) -> Outcome {
+        let (mut rows, mut routed) = (Vec::with_capacity(answered.len()), Vec::with_capacity(answered.len()));
+        for Answered { row, routed: of } in answered {
+            rows.push(row);
+            routed.push(of);
+        }
+        Outcome { rows, routed, figures }
+    }
+}
+
+impl World<'_, '_> {
+    pub(super) fn figures(&self) -> Figures {
+        let all = self.replicas.iter().map(|r| r.counted()).fold(Default::default(), crate::replica::Counted::plus);
+        Figures {
+            classes: self.requests.classes.iter().map(|class| class.name.clone()).collect(),
+            stages: self.requests.stages.clone(),
+            end: self.now,
+            steps: all.steps,
+            mean_waiting: self.waiting.0 / self.waiting.1.max(1) as f64,
+            hit_ratio: all.hits as f64 / all.queries.max(1) as f64,
+        }
+    }
+}
