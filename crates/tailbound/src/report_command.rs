@@ -5,6 +5,7 @@ use crate::bench::serve::judge::Judged;
 use crate::bench::serve::{again, journal, page, tell};
 use crate::bundle;
 use crate::failure::Outcome;
+use crate::sim;
 use clap::Args;
 use std::path::PathBuf;
 use tailbound_record::log::Damage;
@@ -30,6 +31,10 @@ pub struct ReportDirArgs {
 
 /// Reads, judges and prints. A run that died is reported as interrupted, with every request that had ended.
 pub fn run(args: &ReportDirArgs) -> Outcome<u8> {
+    if let Some(simulated) = sim::folder::read(&args.dir)? {
+        let code = sim::told(&simulated, args.format)?;
+        return Ok(if args.no_fail { 0 } else { code });
+    }
     let kept = journal::read(&args.dir)?;
     match (&kept.ending, kept.damage) {
         (None, _) => eprintln!(

@@ -7,7 +7,7 @@ mod generate;
 mod page;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod place;
+pub mod place;
 
 use crate::failure::{Failure, Outcome};
 use clap::{Args, Subcommand, ValueEnum};

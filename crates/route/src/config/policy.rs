@@ -154,6 +154,11 @@ impl Policy {
         self.producers.iter().any(|p| matches!(p, ProducerConfig::Precise(_)))
     }
 
+    /// Other figures of replicas that its plugins read, by name.
+    pub fn wants_attributes(&self) -> &[String] {
+        &self.wanted.attributes
+    }
+
     /// Bounds each prefix index to so many entries (a block at a replica), over all replicas.
     pub fn with_max_entries(mut self, entries: usize) -> Policy {
         for producer in &mut self.producers {

@@ -29,6 +29,19 @@ pub(crate) struct Replica {
     buried: Counted,
 }
 
+/// What a scrape said.
+pub(crate) struct Scrape {
+    signals: Signals<'static>,
+    /// Figures by the names they are exported under, if anybody reads them.
+    attributes: Box<[(&'static str, f64)]>,
+}
+
+impl Scrape {
+    pub(crate) fn signals(&self) -> Signals<'_> {
+        Signals { attributes: &self.attributes, ..self.signals }
+    }
+}
+
 /// Totals of an engine that outlive it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
@@ -79,19 +92,25 @@ impl Replica {
     }
 
     /// What a scrape at `now` would say; nothing, if nobody answers.
-    pub(crate) fn signals(&self, now: Time) -> Option<Signals<'static>> {
+    pub(crate) fn scrape(&self, now: Time, attributes: bool) -> Option<Scrape> {
         if !self.alive || !self.metrics || self.pace.stands() {
             return None;
         }
         let c = self.engine.counters();
-        Some(Signals {
+        let signals = Signals {
             waiting: c.waiting,
             running: c.running,
             kv_usage: c.kv_usage(),
             block_size: Some(self.engine.config().block_size),
             blocks: Some(c.blocks),
             ..Signals::idle(now)
-        })
+        };
+        let figures = [
+            ("vllm:num_requests_waiting", f64::from(c.waiting)),
+            ("vllm:num_requests_running", f64::from(c.running)),
+            ("vllm:kv_cache_usage_perc", c.kv_usage()),
+        ];
+        Some(Scrape { signals, attributes: if attributes { figures.into() } else { Box::default() } })
     }
 
     /// Tells the engine. What it answers is in the slice, until the next call.

@@ -42,7 +42,7 @@ impl Pace {
         }
         let mut at = self.world + Dur(libm::ceil(ahead.ns() as f64 * self.factor) as u64);
         while self.own(at) < own {
-            at = at + Dur::from_ns(1);
+            at += Dur::from_ns(1);
         }
         Some(at)
     }

@@ -1,7 +1,8 @@
 use super::{Scenario, ScenarioError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use tailbound_engine::{Aic, Config, Law, Policy, Profile};
+use tailbound_clock::Dur;
+use tailbound_engine::{Aic, Config, Law, Policy, Profile, Speculation};
 
 /// Replicas that are all alike.
 #[derive(Clone, Debug, Deserialize)]
@@ -26,18 +27,35 @@ pub struct Engines {
     pub max_num_seqs: Option<u32>,
     /// Most tokens in a step.
     pub max_num_batched_tokens: Option<u32>,
+    /// Most tokens of one prompt in a step.
+    pub long_prefill_token_threshold: Option<u32>,
     /// Most tokens of a request.
     pub max_model_len: Option<u32>,
     /// Whether full blocks are shared and kept after use.
     pub prefix_caching: Option<bool>,
     /// Whose turn it is in the engine.
     pub scheduling: Option<Policy>,
+    /// Speculative decoding.
+    pub speculation: Option<Speculative>,
     /// What discovery says of them.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
     /// Seconds after which they are there; 0 for those that are from the start.
     #[serde(default)]
     pub from_s: f64,
+}
+
+/// Speculative decoding.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Speculative {
+    /// Draft tokens per sequence and step.
+    pub tokens: u32,
+    /// The chance that one is accepted, given that those before it were.
+    pub acceptance: f64,
+    /// What drafting adds to a step, in milliseconds.
+    #[serde(default)]
+    pub draft_ms: f64,
 }
 
 /// How long steps take, in milliseconds: [`Aic`]'s form.
@@ -95,6 +113,13 @@ impl Scenario {
     }
 }
 
+impl Speculative {
+    fn config(self) -> Speculation {
+        let draft_time = Dur::from_ms_f64(self.draft_ms.clamp(0.0, HOUR_MS));
+        Speculation { tokens: self.tokens, acceptance: self.acceptance, draft_time }
+    }
+}
+
 impl Engines {
     /// The law, and sizes that suit it.
     fn base(&self) -> Result<Config, ScenarioError> {
@@ -126,8 +151,10 @@ impl Engines {
             max_num_seqs: self.max_num_seqs.unwrap_or(base.max_num_seqs),
             max_num_batched_tokens: self.max_num_batched_tokens.unwrap_or(base.max_num_batched_tokens),
             max_model_len: self.max_model_len.unwrap_or(base.max_model_len.min(tokens / block_size * block_size)),
+            long_prefill_token_threshold: self.long_prefill_token_threshold.or(base.long_prefill_token_threshold),
             prefix_caching: self.prefix_caching.unwrap_or(base.prefix_caching),
             policy: self.scheduling.unwrap_or(base.policy),
+            speculation: self.speculation.map(Speculative::config).or(base.speculation),
             ..base
         })
     }

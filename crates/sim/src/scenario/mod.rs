@@ -4,11 +4,13 @@ mod engines;
 mod error;
 mod faults;
 mod list;
+mod sweep;
 mod traffic;
 
-pub use engines::{Engines, Staleness, StepLaw};
+pub use engines::{Engines, Speculative, Staleness, StepLaw};
 pub use error::ScenarioError;
 pub use faults::{Fault, What};
+pub use sweep::{Point, Sweep};
 pub use traffic::{
     Arrivals, Leaving, Lengths, Objective, Otherwise, Prefix, ServeGen, SharedPrefix, Trace, Traffic, Turns,
 };
@@ -67,7 +69,7 @@ pub struct Scenario {
     /// What goes wrong.
     #[serde(default)]
     pub faults: Vec<Fault>,
-    /// Parameters with lists of values: [`Scenario::sweep`] makes a scenario of every combination.
+    /// Parameters with lists of values: [`Sweep`] makes a scenario of every combination.
     #[serde(default)]
     pub sweep: Option<toml::Table>,
     /// Where its files are looked for.

@@ -97,6 +97,8 @@ impl World<'_, '_> {
                 self.lose_all(number);
             }
             Kind::Left => self.tell(Event::Left(EndpointId(number))),
+            // Two deaths at a time: the first to end has brought it back already.
+            Kind::Lives if replica.alive => {}
             Kind::Lives => {
                 replica.begin_anew();
                 replica.alive = true;

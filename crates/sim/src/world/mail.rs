@@ -1,9 +1,9 @@
+use crate::replica::Scrape;
 use tailbound_kv::vllm::Batch;
-use tailbound_route::Signals;
 
 /// What is on its way to the router.
 pub(super) enum Letter {
-    Signals(u32, Signals<'static>),
+    Signals(u32, Scrape),
     Kv(u32, u64, Batch),
 }
 

@@ -110,9 +110,12 @@ struct World<'a, 'l> {
     /// When a request last arrived, or was answered a token.
     moved: Time,
     scrape: Dur,
+    /// Whether the policy reads figures beside the usual ones.
+    attributes: bool,
     scrape_delay: Dur,
     event_delay: Dur,
     waiting: (f64, u64),
+    most_indexed: usize,
 }
 
 impl<'a, 'l> World<'a, 'l> {
@@ -124,6 +127,7 @@ impl<'a, 'l> World<'a, 'l> {
         scenario.staleness.check()?;
         let config = scenario.router()?;
         let events = config.policy.wants_tokens();
+        let attributes = !config.policy.wants_attributes().is_empty();
         let mut replicas = Vec::new();
         for (group, config) in scenario.engines.iter().zip(scenario.engine_configs()?) {
             for _ in 0..group.count {
@@ -151,9 +155,11 @@ impl<'a, 'l> World<'a, 'l> {
             leaving: scenario.seed().stream("sim/leaving"),
             moved: START,
             scrape: Dur::from_ms_f64(scenario.staleness.scrape_ms),
+            attributes,
             scrape_delay: Dur::from_ms_f64(scenario.staleness.scrape_delay_ms),
             event_delay: Dur::from_ms_f64(scenario.staleness.event_delay_ms),
             waiting: (0.0, 0),
+            most_indexed: 0,
         })
     }
 
@@ -192,10 +198,11 @@ impl<'a, 'l> World<'a, 'l> {
     }
 
     fn scrape(&mut self, replica: u32) {
-        if let Some(signals) = self.replicas[replica as usize].signals(self.now) {
-            self.waiting = (self.waiting.0 + f64::from(signals.waiting), self.waiting.1 + 1);
-            self.post(self.scrape_delay, Letter::Signals(replica, signals));
+        if let Some(scrape) = self.replicas[replica as usize].scrape(self.now, self.attributes) {
+            self.waiting = (self.waiting.0 + f64::from(scrape.signals().waiting), self.waiting.1 + 1);
+            self.post(self.scrape_delay, Letter::Signals(replica, scrape));
         }
+        self.most_indexed = self.most_indexed.max(self.router.indexed().0);
         self.calendar.push(self.now + self.scrape, Next::Scrape(replica));
     }
 
@@ -206,8 +213,8 @@ impl<'a, 'l> World<'a, 'l> {
 
     fn deliver(&mut self, letter: u32) {
         match self.mail.take(letter) {
-            Some(Letter::Signals(replica, signals)) => {
-                self.tell(route::Event::Signals(EndpointId(replica), &signals));
+            Some(Letter::Signals(replica, scrape)) => {
+                self.tell(route::Event::Signals(EndpointId(replica), &scrape.signals()));
             }
             Some(Letter::Kv(replica, seq, batch)) => {
                 let message = KvMessage { seq, batch: &batch, replayed: false };

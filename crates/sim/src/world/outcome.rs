@@ -1,8 +1,10 @@
 use super::World;
 use super::flights::Flight;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use tailbound_clock::{Dur, Time};
 use tailbound_record::Row;
+use tailbound_route::{EndpointId, Load};
 
 /// A request that has ended.
 #[derive(Clone, Debug)]
@@ -25,7 +27,7 @@ impl Answered {
 }
 
 /// What only a simulation knows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Names of the classes.
     pub classes: Vec<String>,
@@ -39,6 +41,10 @@ pub struct Figures {
     pub mean_waiting: f64,
     /// Prompt tokens found in prefix caches, of those looked up.
     pub hit_ratio: f64,
+    /// What the router still counted when the last request had ended: its requests, and their load on replicas. Both are nothing.
+    pub left_over: (usize, u64),
+    /// Most entries (a block at a replica) of its prefix indexes, seen at scrapes.
+    pub most_indexed: usize,
 }
 
 /// What a simulation came to.
@@ -77,6 +83,13 @@ impl Outcome {
 }
 
 impl World<'_, '_> {
+    fn left_over(&self) -> (usize, u64) {
+        let load = |id: u32| self.router.load(EndpointId(id)).unwrap_or_default();
+        let weight = |l: Load| u64::from(l.requests) + l.prefill_tokens + l.kv_tokens;
+        let all = (0..self.replicas.len() as u32).map(|id| weight(load(id))).sum();
+        (self.router.requests(), all)
+    }
+
     pub(super) fn figures(&self) -> Figures {
         let all = self.replicas.iter().map(|r| r.counted()).fold(Default::default(), crate::replica::Counted::plus);
         Figures {
@@ -86,6 +99,8 @@ impl World<'_, '_> {
             steps: all.steps,
             mean_waiting: self.waiting.0 / self.waiting.1.max(1) as f64,
             hit_ratio: all.hits as f64 / all.queries.max(1) as f64,
+            left_over: self.left_over(),
+            most_indexed: self.most_indexed,
         }
     }
 }

@@ -3,9 +3,12 @@
 
 mod alone;
 mod compare;
+mod faults;
 mod one_engine;
+mod policy;
 mod replay;
 mod rows;
+mod servegen;
 mod trial;
 
 use tailbound_sim::{Outcome, Scenario, run};
