@@ -7,7 +7,7 @@ Needs a Chromium (`chromium`, or what CHROMIUM names). For each page, in 1440, 7
 console, no request to any network, every plot drawn inside its frame, nothing wider than the screen, and hostile names shown as
 text. With a folder for SCREENSHOTS, pictures are kept there.
 """
-import base64, json, os, pathlib, re, shutil, subprocess, sys, tempfile
+import base64, json, os, pathlib, re, shutil, socket, subprocess, sys, tempfile
 
 WIDTHS = [1440, 768, 390]
 HOSTILE = "</script><img src=x onerror=alert(1)>&amp;\"'"
@@ -23,18 +23,25 @@ addEventListener("load", async () => {
     document.body.append(frame);
     await new Promise((done) => frame.addEventListener("load", done));
     await wait(50);
+    for (let i = 0; i < 60 && [...frame.contentDocument.querySelectorAll(".timeline")].some((t) => !t.dataset.ready); i++) await wait(50);
     const doc = frame.contentDocument, root = doc.documentElement, seen = { width, theme };
     seen.overflow = root.scrollWidth - width;
     seen.theme_set = root.dataset.theme;
     seen.ground = frame.contentWindow.getComputedStyle(doc.body).backgroundColor;
     seen.title = doc.querySelector("h1").textContent;
     seen.images = doc.querySelectorAll("img,object,iframe,embed").length;
-    seen.scripts = doc.querySelectorAll("script").length;
+    seen.scripts = doc.querySelectorAll("script:not([type])").length;
+    seen.timelines = [...doc.querySelectorAll(".timeline canvas")].map((canvas) => {
+      const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data, ground = data.slice(0, 3).join();
+      let inked = 0;
+      for (let i = 0; i < data.length; i += 4) if (data.slice(i, i + 3).join() !== ground) inked++;
+      return { inked, drawn: +canvas.dataset.drawn, mode: canvas.dataset.mode, label: !!canvas.getAttribute("aria-label") };
+    });
     seen.text = doc.body.textContent.includes(%(hostile)s);
     seen.plots = [...doc.querySelectorAll("figure.plot")].map((figure) => {
       const svg = [...figure.querySelectorAll("svg[role=img]")].filter((s) => s.getBoundingClientRect().height > 0);
       const box = svg.length ? svg[0].getBoundingClientRect() : { left: 0, right: 0, width: 0 };
-      const marks = svg.length ? [...svg[0].querySelectorAll("g path, g rect, g circle")] : [];
+      const marks = svg.length ? [...svg[0].querySelectorAll("g path, g rect, g circle, g polygon")] : [];
       const inside = (m) => { const b = m.getBoundingClientRect(); return b.left >= box.left - 1 && b.right <= box.right + 1; };
       const drawn = marks.filter((m) => { const b = m.getBoundingClientRect(); return b.width + b.height > 0; });
       const letters = svg.length ? [...svg[0].querySelectorAll("text")].map((t) => t.getBoundingClientRect()) : [];
@@ -104,7 +111,30 @@ def pages(binary, folder):
         page = folder / f"{name}.html"
         run("workload", "describe", str(file), *more, "--html", str(page))
         out[name] = (name == "attack", page)
+    out["run"] = (True, run_page(binary, folder, HOSTILE))
     return out
+
+
+def run_page(binary, folder, model):
+    """The page of a run of some seconds against the emulator, whose model has a hostile name."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    engine = subprocess.Popen([binary, "emulate", "--profile", "llama-3.1-8b-h100", "--port", port, "--served-model-name", model],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        bench = subprocess.run(
+            [binary, "bench", "serve", "--port", port, "--model", model, "--ready-check-timeout-sec", "20", "--dataset-name", "random",
+             "--random-input-len", "200", "--random-output-len", "20", "--num-prompts", "200", "--request-rate", "40", "--goodput", "ttft:200", "tpot:30",
+             "--skip-tokenizer-init", "--run-dir", str(folder / "run"), "--quiet", "--no-fail"], capture_output=True, text=True, timeout=120)
+        if bench.returncode:
+            sys.exit("failed to run against the emulator: " + bench.stderr[-500:])
+    finally:
+        engine.terminate()
+        engine.wait()
+    page = folder / "run.html"
+    subprocess.run([binary, "report", str(folder / "run"), "--html", str(page), "--no-fail"], check=True, stdout=subprocess.DEVNULL)
+    return page
 
 
 def flags(folder):
@@ -149,6 +179,9 @@ def check(browser, folder, page, hostile):
             (len(seen["plots"]) > 0, "no plots"),
             (bool(seen.get("reading")), "the arrow keys read nothing"),
         ]
+        for timeline in seen["timelines"]:
+            fine = timeline["inked"] > 500 and timeline["drawn"] > 0 and timeline["label"]
+            expect.append((fine, f"the timeline is not drawn: {timeline}"))
         for plot in seen["plots"]:
             title = plot["title"]
             expect += [
