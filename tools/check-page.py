@@ -5,7 +5,8 @@
 
 Needs a Chromium (`chromium`, or what CHROMIUM names). For each page, in 1440, 768 and 390 px, light and dark: nothing on the
 console, no request to any network, every plot drawn inside its frame, nothing wider than the screen, and hostile names shown as
-text. With a folder for SCREENSHOTS, pictures are kept there.
+text. Where npm is found, axe-core judges each page as well, on paper too (`tools/check-axe.mjs`). With a folder for SCREENSHOTS,
+pictures are kept there.
 """
 import base64, json, os, pathlib, re, shutil, socket, subprocess, sys, tempfile
 
@@ -82,6 +83,7 @@ def main():
                 for width in WIDTHS:
                     for theme in ["light", "dark"]:
                         shot(browser, folder, page, theme, width, pictures / f"{name}-{theme}-{width}.png")
+        wrong += judge(browser, folder, sorted(str(file) for file in folder.glob("*.html") if file.name not in ("wrapper.html", "shot.html")))
     for what in wrong:
         print("failed:", what)
     if wrong:
@@ -135,6 +137,24 @@ def run_page(binary, folder, model):
     page = folder / "run.html"
     subprocess.run([binary, "report", str(folder / "run"), "--html", str(page), "--no-fail"], check=True, stdout=subprocess.DEVNULL)
     return page
+
+
+def judge(browser, folder, pages):
+    """What axe-core has against the pages."""
+    npm = shutil.which("npm")
+    if not npm:
+        if os.environ.get("CI"):
+            return ["axe-core needs npm, and there is none"]
+        print("skipped: accessibility is not judged without npm")
+        return []
+    modules = folder / "modules"
+    modules.mkdir()
+    (modules / "package.json").write_text("{}")
+    subprocess.run([npm, "install", "--no-audit", "--no-fund", "--silent", "playwright-core", "axe-core"], cwd=modules, check=True)
+    script = pathlib.Path(__file__).resolve().parent / "check-axe.mjs"
+    done = subprocess.run(["node", str(script), str(modules), *pages], capture_output=True, text=True, env={**os.environ, "CHROMIUM": browser})
+    said = [line.removeprefix("failed: ") for line in done.stdout.splitlines()]
+    return said if done.returncode in (0, 1) and not done.stderr else [*said, f"axe-core did not get through: {done.stderr[-500:]}"]
 
 
 def flags(folder):
