@@ -15,6 +15,8 @@
 //! wakers, a task queue and a buffer of theirs, at about twice the cost of the system calls alone. The reader is strict, has no I/O, and
 //! is tested over every split of its input. `rustls` is used without I/O of its own for the same reason.
 //!
+//! HTTP/2 is ours for the same reason, and used the same way.
+//!
 //! One connection carries one request at a time; there is no cap on connections, no hidden queue, no silent retry, no proxy from the
 //! environment. A request is sent a second time only if a kept-alive connection turned out closed before a byte of an answer; that is counted.
 

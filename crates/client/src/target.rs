@@ -115,7 +115,7 @@ impl Target {
     ///
     /// # Errors
     /// A header that HTTP/2 does not allow (RFC 9113, 8.2.2), where that is to be spoken.
-    pub(crate) fn check(&self) -> Result<(), ClientError> {
+    pub fn check(&self) -> Result<(), ClientError> {
         const NOT_THERE: [&str; 3] = ["keep-alive", "proxy-connection", "te"];
         match self.headers.iter().find(|h| self.http2 && NOT_THERE.contains(&h.name.as_str())) {
             Some(Header { name, .. }) => {

@@ -370,6 +370,11 @@ const ENTRIES: &[Entry] = &[
         "(last token - first token) / (n - k1), for requests written within the window",
     ),
     entry(
+        &["protocol"],
+        "Protocol",
+        "the version of HTTP that was spoken; with either, one request in flight on each connection",
+    ),
+    entry(
         &["stamps"],
         "Receive times taken by",
         "kernel: stamped when the segment arrived; user space: when this process read it; virtual: simulated",

@@ -35,6 +35,8 @@ pub struct Description {
     pub tokenizer_id: Option<String>,
     /// The context length that prompts were held to (`--max-model-len`).
     pub max_model_len: Option<u32>,
+    /// The version of HTTP spoken with the server (`HTTP/1.1`, `HTTP/2`); `None` where nothing was sent.
+    pub protocol: Option<&'static str>,
     /// Prompts asked for (a data set may have given fewer).
     pub num_prompts: usize,
     /// The user's own KEY=VALUE pairs.

@@ -23,6 +23,9 @@ pub struct DoctorArgs {
     /// Don't verify the server's certificate
     #[arg(long)]
     pub insecure: bool,
+    /// Speak HTTP/2 with it
+    #[arg(long)]
+    pub http2: bool,
     /// Trust the certificates in this PEM file too
     #[arg(long, value_name = "FILE")]
     pub cacert: Option<PathBuf>,
@@ -105,7 +108,8 @@ fn check_server(args: &DoctorArgs, url: &str) -> Outcome<Vec<Finding>> {
     };
     let key = std::env::var("OPENAI_API_KEY").ok().filter(|k| !k.is_empty());
     let headers: Vec<(String, String)> = key.iter().map(|k| ("authorization".into(), format!("Bearer {k}"))).collect();
-    let server = Server::new(url, &headers, trust)?;
+    let mut server = Server::new(url, &headers, trust)?;
+    server.target.http2 = args.http2;
     let mut findings = Vec::new();
 
     let reply = match server.ask("/v1/models", None) {

@@ -139,7 +139,7 @@ impl Lane<'_> {
         let Some(mut conn) = self.remove(slot) else { return };
         let Some(job) = conn.job.take() else { return };
         let address = self.shared.addresses[conn.address];
-        let detail = format!("TLS with {address}: {}", tls_words(e));
+        let detail = format!("TLS with {address}: {}", tls_words(e, self.shared.target.http2));
         let row = job.fail(Blame::Network, Cause::Tls, detail, Some(Phase::Tls), clock::now());
         self.deliver(row);
     }
@@ -198,6 +198,9 @@ impl Lane<'_> {
             Err(e) => {
                 // The server may have answered (and hung up) before it had read everything: what it said counts.
                 job.forget_rest();
+                if let Some(output) = conn.http.output() {
+                    output.clear();
+                }
                 self.read(slot, true);
                 self.broken(slot, &e);
             }
@@ -206,13 +209,14 @@ impl Lane<'_> {
 }
 
 /// rustls wraps its reasons into I/O errors; people want the reason.
-fn tls_words(e: &io::Error) -> String {
+fn tls_words(e: &io::Error, http2: bool) -> String {
     match e.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(why)) => format!(
             "the server's certificate is not trusted ({why}); name the file of its authority, or accept any certificate"
         ),
         Some(rustls::Error::AlertReceived(rustls::AlertDescription::NoApplicationProtocol)) => {
-            "the server does not speak the version of HTTP that was asked for (ALPN)".into()
+            let (asked, mend) = if http2 { ("HTTP/2", "leave --http2 out") } else { ("HTTP/1.1", "try --http2") };
+            format!("the server does not speak {asked} (ALPN); {mend}")
         }
         Some(rustls::Error::InvalidMessage(_)) => "the server does not speak TLS on this port".into(),
         Some(other) => other.to_string(),

@@ -52,6 +52,7 @@ pub(super) fn value(run: &Run<'_>) -> Value {
             "at_cap_share": s.concurrency.at_cap,
         },
         "steady": s.steady.as_ref().map(|w| steady(run, w)),
+        "protocol": run.description.protocol,
         "stamps": {
             "source": s.stamps.name(),
             "kernel": s.stamps.kernel,

@@ -227,6 +227,9 @@ fn steady(out: &mut String, run: &Run<'_>) {
 
 fn conditions(out: &mut String, run: &Run<'_>) {
     title(out, "How It Was Measured", '-');
+    if let Some(protocol) = run.description.protocol {
+        own(out, "Protocol:", Some(protocol.to_owned()));
+    }
     own(out, "Receive times taken by:", Some(run.summary.stamps.name().to_owned()));
     own(out, "Events sharing a read:", run.summary.coalesced.share().map(percent));
     let start = if run.facts.open_loop() { "scheduled arrival" } else { "request written" };

@@ -29,6 +29,7 @@ impl Owned {
             model_id: "org/model-7b".into(),
             tokenizer_id: Some("org/model-7b".into()),
             max_model_len: None,
+            protocol: Some("HTTP/2"),
             num_prompts: rows.len(),
             metadata: vec![("gpu".into(), "H100".into())],
         };

@@ -49,7 +49,7 @@ fn wrong_usage_names_the_flag_and_asks_nobody() {
         ("--extra-body [1]", "--extra-body: not a JSON object"),
         ("--api-key-file /nonexistent/key", "--api-key-file /nonexistent/key"),
         ("--tokenizer-mode slow", "--tokenizer-mode slow is refused"),
-        ("--http2", "--http2"),
+        ("--http2 --header te=trailers", "\"te\": HTTP/2 does not allow it"),
         ("--api-key-env NO_SUCH_VARIABLE", "--api-key-env NO_SUCH_VARIABLE: the variable is not set"),
         ("--percentile-metrics ttft,speed", "--percentile-metrics speed"),
         ("--metric-percentiles 101", "--metric-percentiles 101"),

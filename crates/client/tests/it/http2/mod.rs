@@ -274,9 +274,10 @@ fn over_tls_it_is_agreed_upon_in_the_handshake() {
         assert_eq!((&row.end, row.text.as_deref()), (&End::Done(Finish::Length), Some("w0 w1 w2 w3 ")));
     }
     assert_eq!((log.connections, log.retries), (2, 0));
-    for (protocols, says) in
-        [(&[&b"http/1.1"[..]][..], "does not speak the version of HTTP"), (&[], "agreed to none, so HTTP/1.1")]
-    {
+    for (protocols, says) in [
+        (&[&b"http/1.1"[..]][..], "does not speak HTTP/2 (ALPN); leave --http2 out"),
+        (&[], "agreed to none, so HTTP/1.1"),
+    ] {
         let (addr, _) = tls_server_of(protocols, |stream| {
             Peer::greet(stream, &[]);
         });

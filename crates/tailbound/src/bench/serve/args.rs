@@ -269,8 +269,9 @@ pub struct ClientArgs {
     /// Open this many connections before the run
     #[arg(long, value_name = "N", default_value = "0", value_parser = units::count32)]
     pub preconnect: u32,
-    /// Refused for now: the load speaks HTTP/1.1, one connection for each request in flight
-    #[arg(long, hide = true)]
+    /// Speak HTTP/2, also where the server is asked small things: over http:// without asking first (prior knowledge), over https://
+    /// by agreement in the handshake (ALPN); still one request in flight on each connection
+    #[arg(long)]
     pub http2: bool,
     /// Limit for a whole request
     #[arg(long, value_name = "TIME", default_value = "6h", value_parser = units::duration)]

@@ -29,6 +29,7 @@ pub fn server(args: &ServeArgs, endpoint: &Endpoint) -> Outcome<Server> {
     };
     let mut server = Server::new(&endpoint.base, &target::headers(&args.target)?, trust)?;
     server.target.http2 = args.client.http2;
+    server.target.check().map_err(|e| Failure::usage(format!("--http2: failed to {e}")))?;
     Ok(server)
 }
 

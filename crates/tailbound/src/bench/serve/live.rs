@@ -23,7 +23,7 @@ use tailbound_os::clock::WallAnchor;
 use tailbound_os::date::LocalDate;
 use tailbound_os::{clock, signals, sleep};
 use tailbound_prompt::PromptSet;
-use tailbound_record::{Moment, Row, Why};
+use tailbound_record::{Moment, Row, StampSource, Why};
 use tailbound_report::{Description, Extras, Grouping, RateChange, SpecDecode};
 use tailbound_stats::{ClientHealth, RunFacts, by_group};
 use tailbound_wire::Api;
@@ -218,6 +218,7 @@ pub fn assemble(
         model_id: names.model_id.clone(),
         tokenizer_id: names.tokenizer_id.clone(),
         max_model_len: args.data.max_model_len,
+        protocol: (!modelled(&measured)).then_some(if args.client.http2 { "HTTP/2" } else { "HTTP/1.1" }),
         num_prompts: names.num_prompts,
         metadata: metadata(args)?,
     };
@@ -381,6 +382,11 @@ fn profiler(args: &ServeArgs, server: &Server, path: &str) -> Outcome<()> {
             .during("switching the server's profiler (--profile)")
             .hint("the server must have been started with a profiler configuration")),
     }
+}
+
+/// Whether a model answered, so that nothing was sent.
+fn modelled(rows: &[Row]) -> bool {
+    rows.iter().any(|row| row.stamps == StampSource::Virtual)
 }
 
 /// Measured rows, and probes; warm-ups are dropped.

@@ -95,9 +95,6 @@ pub fn check(args: &ServeArgs) -> Outcome<()> {
     if !["auto", "hf"].contains(&mode.as_str()) {
         refused.push(format!("--tokenizer-mode {mode} is refused: only tokenizer.json files are read (auto or hf)"));
     }
-    if args.client.http2 {
-        refused.push("--http2 is refused: HTTP/2 is not supported yet".into());
-    }
     if args.target.trust_remote_code {
         eprintln!("note: --trust-remote-code changes nothing: no remote code is ever run");
     }
