@@ -172,7 +172,8 @@ def main():
     try:
         key, cert = f"{work}/key.pem", f"{work}/cert.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj",
-                        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+                        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                        "-addext", "basicConstraints=critical,CA:FALSE"], check=True, capture_output=True)
         emulator = start(tailbound, "emulate", "--port", "0", "--step-time", "2ms", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         line = next(line for line in emulator.stdout if line.startswith("listening on "))
         backend = int(line.rsplit(":", 1)[1])
@@ -203,9 +204,10 @@ def main():
                     kind = "TLS" if more else "plain"
                     print(f"{name}, {kind}, {what}: all answered; median TTFT {result['median_ttft_ms']:.2f} ms, ITL {result['median_itl_ms']:.2f} ms, "
                           f"{own['requests']['retries']} sent again")
-        _, result = measure(tailbound, work, f"http://127.0.0.1:{backend}", "--num-prompts", "60", "--max-concurrency", "4", "--random-input-len", "50")
-        print(f"beside: the emulator itself over {result['tailbound']['protocol']}: median TTFT {result['median_ttft_ms']:.2f} ms, "
-              f"ITL {result['median_itl_ms']:.2f} ms")
+        for what, (_, flags) in loads.items():
+            _, result = measure(tailbound, work, f"http://127.0.0.1:{backend}", *flags)
+            print(f"beside: the emulator itself over {result['tailbound']['protocol']}, {what}: median TTFT {result['median_ttft_ms']:.2f} ms, "
+                  f"ITL {result['median_itl_ms']:.2f} ms")
     finally:
         start.end()
         shutil.rmtree(work, ignore_errors=True)

@@ -79,7 +79,12 @@ impl Dialogue {
                 if self.conn.tls.as_ref().is_some_and(|tls| !tls.wants_read()) {
                     continue;
                 }
-                if self.receive(&mut |_, _| Ok(false))? == Received::End {
+                // A server of HTTP/2 may speak together with the last words of its handshake.
+                let early = &mut |http: &mut Http, bytes: &[u8]| {
+                    http.between(bytes);
+                    Ok(false)
+                };
+                if self.receive(early)? == Received::End {
                     return Err(self.wrong("shake hands with", "it hung up".into()));
                 }
             }

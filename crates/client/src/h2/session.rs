@@ -115,13 +115,15 @@ impl Session {
             (setting::INITIAL_WINDOW_SIZE, LARGEST),
             (setting::MAX_HEADER_LIST_SIZE, HEAD_LIMIT as u32),
         ];
-        self.out.extend_from_slice(PREFACE);
+        // A server may speak first: what it is owed comes after.
+        let owed = std::mem::replace(&mut self.out, PREFACE.to_vec());
         Frame { length: 6 * settings.len() as u32, kind: kind::SETTINGS, flags: 0, stream: 0 }.put(&mut self.out);
         for (name, value) in settings {
             self.out.extend_from_slice(&name.to_be_bytes());
             self.out.extend_from_slice(&value.to_be_bytes());
         }
         self.allow(0, LARGEST - USUAL_WINDOW);
+        self.out.extend(owed);
     }
 
     /// As [`Http::begin`](crate::http::Http::begin); `block` appends the request's header block.
@@ -229,7 +231,7 @@ impl Session {
     /// Bytes that must go out now, if there are any.
     #[inline]
     pub fn output(&mut self) -> Option<&mut Vec<u8>> {
-        (!self.out.is_empty()).then_some(&mut self.out)
+        (self.greeted && !self.out.is_empty()).then_some(&mut self.out)
     }
 
     /// Whether nothing of the request waits for the server's leave to be sent.

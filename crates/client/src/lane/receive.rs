@@ -213,7 +213,7 @@ impl Lane<'_> {
             if let Err(e) = conn.flush() {
                 return self.tls_failed(slot, &e);
             }
-            let Some(tls) = conn.tls.as_mut() else { return };
+            let Conn { tls: Some(tls), http, .. } = conn else { return };
             if !tls.is_handshaking() {
                 if let Some(Err(e)) = self.shared.tls.map(|setup| setup.check(tls)) {
                     return self.tls_failed(slot, &e);
@@ -227,7 +227,10 @@ impl Lane<'_> {
             let received = match conn.socket.receive(&mut self.buf) {
                 Ok(None) => return,
                 Ok(Some(Stamped { len: 0, .. })) => Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(Some(stamped)) => Conn::decrypt(tls, &self.buf[..stamped.len], &mut self.plain, |_| true),
+                Ok(Some(stamped)) => Conn::decrypt(tls, &self.buf[..stamped.len], &mut self.plain, |plain| {
+                    http.between(plain); // a server of HTTP/2 may speak first
+                    false
+                }),
                 Err(e) => Err(e),
             };
             if let Err(e) = received {

@@ -27,6 +27,7 @@ pub fn tls_server_of(
         .with_no_client_auth()
         .with_single_cert(vec![issued.cert.der().clone()], key)
         .expect("a test certificate");
+    config.send_half_rtt_data = true;
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     let config = Arc::new(config);
     let addr = start(move |mut socket, _| {

@@ -291,6 +291,27 @@ fn over_tls_it_is_agreed_upon_in_the_handshake() {
 }
 
 #[test]
+fn a_server_may_speak_together_with_the_last_words_of_its_handshake() {
+    let (sender, acknowledged) = mpsc::channel();
+    let (addr, _) = tls_server_of(&[b"h2"], move |stream| {
+        // Not yet sent: it goes out with what the handshake says last.
+        let _ = stream.conn.writer().write_all(&[0, 0, 0, SETTINGS, 0, 0, 0, 0, 0]);
+        let Some(mut peer) = Peer::greeted(stream) else { return };
+        peer.serve_well(4);
+        let _ = sender.send(peer.acknowledged);
+    });
+    let target = Target { http2: true, ..tls_target(addr, Trust::Anything) };
+    for preconnect in [0, 2] {
+        let config = Config { preconnect, ..quick() };
+        let (rows, log) = drive(&spec(4, 2), &target, &config, &Control::new());
+        assert!(rows.iter().all(Row::ok), "{:?}", rows[0].end);
+        assert_eq!(log.connections, 2);
+        assert_eq!([acknowledged.recv(), acknowledged.recv()], [Ok(1), Ok(1)]);
+    }
+    assert_eq!(fetch(&target, "/v1/models", None, Dur::from_secs(5)).unwrap().status, 200);
+}
+
+#[test]
 fn small_questions_and_probes_are_asked_over_it_too() {
     let addr = start2(|peer, _| peer.serve_well(3));
     let reply = fetch(&target2(addr), "/v1/models", None, Dur::from_secs(5)).unwrap();

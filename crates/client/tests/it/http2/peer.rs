@@ -31,13 +31,18 @@ pub struct Asked {
 impl<'a, S: Read + Write> Peer<'a, S> {
     /// Reads the client's first words and answers with settings.
     pub fn greet(stream: &'a mut S, settings: &[(u16, u32)]) -> Option<Peer<'a, S>> {
-        let mut preface = [0; 24];
-        stream.read_exact(&mut preface).ok()?;
-        assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
-        let mut peer = Peer { stream, acknowledged: 0 };
+        let mut peer = Peer::greeted(stream)?;
         let list = settings.iter().flat_map(|(name, value)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat());
         peer.frame(SETTINGS, 0, 0, &list.collect::<Vec<u8>>())?;
         Some(peer)
+    }
+
+    /// Reads the client's first words, having spoken first.
+    pub fn greeted(stream: &'a mut S) -> Option<Peer<'a, S>> {
+        let mut preface = [0; 24];
+        stream.read_exact(&mut preface).ok()?;
+        assert_eq!(&preface, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+        Some(Peer { stream, acknowledged: 0 })
     }
 
     pub fn frame(&mut self, kind: u8, flags: u8, id: u32, payload: &[u8]) -> Option<()> {
