@@ -226,6 +226,26 @@ const ENTRIES: &[Entry] = &[
     ),
     entry(&["goodput_tokens_per_s"], "Good tokens (tok/s)", "output tokens of those requests / duration"),
     entry(
+        &["deadline_miss_rate"],
+        "Token deadlines missed",
+        "etalon: a token is due --ttft-deadline after the start or --tbt-deadline after the one before it, early tokens leave slack; a stall misses every deadline within it",
+    ),
+    entry(
+        &["fluidity_index_code"],
+        "Fluidity-index (code)",
+        "1 - missed / all deadlines of a request, as etalon's code counts them; mean over requests",
+    ),
+    entry(
+        &["fluidity_index_docs"],
+        "Fluidity-index (docs)",
+        "tokens in time / tokens of a request, as etalon's documents say; mean over requests",
+    ),
+    entry(
+        &["fluid_token_rate"],
+        "Fluid token rate (tok/s)",
+        "1 / p99 over requests of the least --tbt-deadline with at most 10 % missed, first tokens apart",
+    ),
+    entry(
         &["planned"],
         "Requests planned",
         "requests in the plan; cancelled: given up by us; never sent: the run ended first",

@@ -3,7 +3,9 @@
 use crate::concurrency::Spans;
 use crate::peak::TokenEvents;
 use crate::summary::{COALESCED_BOUND, Coalesced, RequestCounts, StampMix, Summary, Throughput};
-use crate::{Concurrency, Dist, Lengths, RunFacts, Steady, Tokens, departure, failures, goodput, latency, vllm};
+use crate::{
+    Concurrency, Dist, Lengths, RunFacts, Steady, Tokens, departure, failures, fluidity, goodput, latency, vllm,
+};
 use tailbound_clock::{Dur, Time};
 use tailbound_record::{Moment, Row, StampSource};
 
@@ -16,6 +18,7 @@ pub fn summarize(rows: &[Row], facts: &RunFacts) -> Summary {
         lengths: Lengths::default(),
         latency: latency::Samples::with_room_for(events),
         goodput: goodput::Judge::new(facts),
+        fluidity: fluidity::Collect::new(facts),
         spans: Spans::default(),
         events: TokenEvents::with_room_for(events, facts.start),
         coalesced: Coalesced::default(),
@@ -40,6 +43,7 @@ struct Collector<'a> {
     lengths: Lengths,
     latency: latency::Samples,
     goodput: Option<goodput::Judge<'a>>,
+    fluidity: Option<fluidity::Collect>,
     spans: Spans,
     events: TokenEvents,
     coalesced: Coalesced,
@@ -59,6 +63,9 @@ impl Collector<'_> {
         self.latency.add(row);
         if let Some(goodput) = &mut self.goodput {
             goodput.add(row);
+        }
+        if let Some(fluidity) = &mut self.fluidity {
+            fluidity.add(row);
         }
         self.spans.add(row);
         self.failures.add(row);
@@ -102,6 +109,7 @@ impl Collector<'_> {
             duration: facts.duration(),
             lengths: self.lengths,
             goodput: self.goodput.map(goodput::Judge::finish),
+            fluidity: self.fluidity.and_then(fluidity::Collect::finish),
             steady: Steady::of(rows, facts, &concurrency, arrivals, &self.events),
             coalesced: self.coalesced,
             stamps: self.stamps,

@@ -1,3 +1,4 @@
+use crate::fluidity::Deadlines;
 use tailbound_clock::{Dur, Time};
 
 /// What the rows alone don't tell: how the run was asked for, and when it began and ended.
@@ -19,6 +20,8 @@ pub struct RunFacts {
     pub max_concurrency: Option<u32>,
     /// What a request must meet to count as good.
     pub objectives: Objectives,
+    /// When tokens are due for somebody who reads along (etalon's fluidity-index), if that is asked.
+    pub deadlines: Option<Deadlines>,
     /// Whether the server was told to generate exactly the length asked for (`ignore_eos`).
     pub output_forced: bool,
     /// Whether the prompts' asked lengths were counted with the model's tokenizer (then the server must agree).
@@ -43,6 +46,7 @@ impl RunFacts {
             self_timed: false,
             max_concurrency: None,
             objectives: Objectives::default(),
+            deadlines: None,
             output_forced: false,
             prompt_lengths_exact: false,
             templated: false,

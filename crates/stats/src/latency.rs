@@ -1,7 +1,6 @@
 use crate::Dist;
 use crate::request::{decode_ns, departure, first_chunk_tokens, output_tokens, tpot_ns, tpot_vllm_ns};
 use std::sync::Arc;
-use tailbound_clock::Dur;
 use tailbound_record::{Moment, Row};
 
 /// Every latency this crate takes. Formulas: `tailbound_report::explain`.
@@ -61,6 +60,45 @@ impl Metric {
             Lateness,
         ]
     };
+
+    /// Whether a request has one value of it; gaps it has many of.
+    pub fn of_requests(self) -> bool {
+        !matches!(self, Metric::Itl | Metric::Icl)
+    }
+
+    /// A request's value, in ns; `None` where it has none, or many.
+    pub fn of(self, row: &Row) -> Option<f64> {
+        let n = || output_tokens(row).0;
+        let length = match self {
+            Metric::Ttft => row.ttft(),
+            Metric::TtftScheduled => row.ttft_scheduled(),
+            Metric::Ttfo => row.at.between(Moment::WriteStart, Moment::FirstVisible),
+            Metric::E2e => row.e2e(),
+            Metric::E2eScheduled => row.e2e_scheduled(),
+            Metric::StreamEnd => row.at.between(Moment::WriteStart, Moment::StreamEnd),
+            Metric::Connect => {
+                let connected = row.at.between(Moment::ConnectStart, Moment::TlsDone);
+                connected.or_else(|| row.at.between(Moment::ConnectStart, Moment::Connected))
+            }
+            Metric::ClientQueue => row.at.between(Moment::Scheduled, Moment::Released),
+            Metric::Lateness => {
+                let due = row.at.get(Moment::Released).or(row.at.get(Moment::Scheduled));
+                departure(row).zip(due).map(|(left, due)| left.since(due))
+            }
+            Metric::Tpot => return tpot_ns(row),
+            Metric::TpotVllm => return tpot_vllm_ns(row),
+            Metric::TpotOverN => {
+                let n = n();
+                return decode_ns(row).filter(|_| n > first_chunk_tokens(row, n)).map(|d| d / f64::from(n));
+            }
+            Metric::TpotInclTtft => {
+                let n = n();
+                return row.e2e().filter(|_| n > 0).map(|d| d.ns() as f64 / f64::from(n));
+            }
+            Metric::Itl | Metric::Icl => None,
+        };
+        length.map(|d| d.ns() as f64)
+    }
 
     /// Its name in files and flags.
     pub fn name(self) -> &'static str {
@@ -180,34 +218,27 @@ impl Samples {
     }
 
     fn client_side(&mut self, row: &Row) {
-        let connected = row.at.between(Moment::ConnectStart, Moment::TlsDone);
-        push(&mut self.connect, connected.or_else(|| row.at.between(Moment::ConnectStart, Moment::Connected)));
-        push(&mut self.client_queue, row.at.between(Moment::Scheduled, Moment::Released));
-        let due = row.at.get(Moment::Released).or(row.at.get(Moment::Scheduled));
-        push(&mut self.lateness, departure(row).zip(due).map(|(left, due)| left.since(due)));
+        self.connect.extend(Metric::Connect.of(row));
+        self.client_queue.extend(Metric::ClientQueue.of(row));
+        self.lateness.extend(Metric::Lateness.of(row));
     }
 
     fn answer(&mut self, row: &Row) {
-        push(&mut self.ttft, row.ttft());
-        push(&mut self.ttft_scheduled, row.ttft_scheduled());
-        push(&mut self.ttfo, row.at.between(Moment::WriteStart, Moment::FirstVisible));
-        push(&mut self.e2e, row.e2e());
-        push(&mut self.e2e_scheduled, row.e2e_scheduled());
-        push(&mut self.stream_end, row.at.between(Moment::WriteStart, Moment::StreamEnd));
-
-        let (n, _) = output_tokens(row);
+        self.ttft.extend(Metric::Ttft.of(row));
+        self.ttft_scheduled.extend(Metric::TtftScheduled.of(row));
+        self.ttfo.extend(Metric::Ttfo.of(row));
+        self.e2e.extend(Metric::E2e.of(row));
+        self.e2e_scheduled.extend(Metric::E2eScheduled.of(row));
+        self.stream_end.extend(Metric::StreamEnd.of(row));
+        self.tpot_vllm.extend(Metric::TpotVllm.of(row));
+        self.tpot_over_n.extend(Metric::TpotOverN.of(row));
+        self.tpot_incl_ttft.extend(Metric::TpotInclTtft.of(row));
         if let Some(tpot) = tpot_ns(row) {
             self.tpot.push(tpot);
             if tpot > 0.0 {
                 self.interactivity.push(1e9 / tpot);
             }
         }
-        self.tpot_vllm.extend(tpot_vllm_ns(row));
-        if n == 0 {
-            return;
-        }
-        self.tpot_over_n.extend(decode_ns(row).filter(|_| n > first_chunk_tokens(row, n)).map(|d| d / f64::from(n)));
-        self.tpot_incl_ttft.extend(row.e2e().map(|d| d.ns() as f64 / f64::from(n)));
     }
 
     fn gaps(&mut self, row: &Row) {
@@ -256,8 +287,4 @@ impl Samples {
             interactivity: Dist::new(self.interactivity),
         }
     }
-}
-
-fn push(into: &mut Vec<f64>, length: Option<Dur>) {
-    into.extend(length.map(|d| d.ns() as f64));
 }

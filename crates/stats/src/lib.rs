@@ -9,12 +9,14 @@
 //! only the figures of [`Vllm`] are kept the way `vllm bench serve` defines them, for comparison.
 
 mod binomial;
+pub mod capacity;
 mod collect;
 pub mod compare;
 mod concurrency;
 mod dist;
 mod facts;
 mod failures;
+pub mod fluidity;
 mod goodput;
 mod groups;
 mod latency;

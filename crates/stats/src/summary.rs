@@ -23,6 +23,8 @@ pub struct Summary {
     pub latency: Latencies,
     /// Goodput and attainment; `None` without objectives.
     pub goodput: Option<Goodput>,
+    /// etalon's fluidity; `None` without deadlines.
+    pub fluidity: Option<crate::fluidity::Figures>,
     /// Requests in flight.
     pub concurrency: Concurrency,
     /// The part of the run without ramp-up and drain; `None` where there is none.

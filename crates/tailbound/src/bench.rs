@@ -1,5 +1,6 @@
 //! `tailbound bench …`.
 
+pub mod capacity;
 pub mod compare;
 pub mod curve;
 pub mod loadgen;

@@ -51,6 +51,8 @@ pub enum Kind {
     Point,
     /// A curve.
     Curve,
+    /// A probe of a capacity search.
+    Probe,
 }
 
 /// The program that measured.

@@ -61,6 +61,9 @@ pub enum BenchCommand {
     Curve(Box<crate::bench::curve::args::CurveArgs>),
     /// Many benchmarks of many servers, started and stopped in turn (vLLM's flags, files and folders)
     Sweep(crate::bench::sweep::args::SweepArgs),
+    /// The largest rate (or concurrency) at which the objectives hold, with an interval; exit codes: 0 found, 99 none or not the one expected
+    #[command(after_help = CAPACITY_EXAMPLES)]
+    Capacity(Box<crate::bench::capacity::args::CapacityArgs>),
     /// MLPerf LoadGen: run its scenarios against a server or a model, judge runs again, audit them
     Loadgen(crate::bench::loadgen::LoadgenArgs),
 }
@@ -92,6 +95,16 @@ Examples:
 
 Exit codes: 0 every point counts, 1 could not run, 2 wrong usage, 3 a point is INVALID, 130 interrupted (the same command goes on).
 See also: tailbound export endpoints DIR, tailbound check endpoints DIR, tailbound verify DIR";
+
+const CAPACITY_EXAMPLES: &str = "\
+Examples:
+  tailbound bench capacity --port 8000 --goodput ttft:500 tpot:50 --accelerators 4 --output-dir search
+  tailbound bench capacity --port 8000 --threshold p99:ttft:2s p99:tpot:200 --certify
+  tailbound bench capacity --port 8000 --goodput e2el:10s --expect 12
+  tailbound bench capacity --virtual --profile llama-3.1-8b-h100 --goodput ttft:500 tpot:20 --random-input-len 512
+
+Exit codes: 0 found (with --expect: yes), 1 could not run, 2 wrong usage, 3 undecided or limited by this client, 99 no load meets the
+objectives (with --expect: no), 130 interrupted (the same command with --output-dir goes on).";
 
 const SIM_EXAMPLES: &str = "\
 A scenario:

@@ -50,6 +50,7 @@ fn run(command: Command) -> Outcome<u8> {
             BenchCommand::Compare(args) => bench::compare::run(&args),
             BenchCommand::Curve(args) => bench::curve::run(&args),
             BenchCommand::Sweep(args) => bench::sweep::run(&args.command),
+            BenchCommand::Capacity(args) => bench::capacity::run(&args),
             BenchCommand::Loadgen(args) => bench::loadgen::run(&args),
         },
         Command::Sim(args) => sim::run(&args),

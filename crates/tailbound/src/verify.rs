@@ -60,7 +60,7 @@ pub fn run(args: &VerifyArgs) -> Outcome<u8> {
     let mut found = Findings::default();
     measured_by(&manifest, &mut found)?;
     match manifest.kind {
-        Kind::Run => run::verify(&args.dir, "", &manifest, args.result.as_deref(), &mut found)?,
+        Kind::Run | Kind::Probe => run::verify(&args.dir, "", &manifest, args.result.as_deref(), &mut found)?,
         Kind::Point => curve::verify_one(&args.dir, &manifest, &mut found)?,
         Kind::Curve => curve::verify(&args.dir, &manifest, &mut found)?,
     }
@@ -106,6 +106,7 @@ const MOST: usize = 12;
 fn text(dir: &Path, manifest: &Manifest, found: &Findings) -> String {
     let kind = match manifest.kind {
         Kind::Run => "run",
+        Kind::Probe => "probe",
         Kind::Point => "point",
         Kind::Curve => "curve",
     };

@@ -4,6 +4,7 @@ use super::Num;
 use crate::run::percentile_word;
 use crate::{Grouping, Run};
 use serde_json::{Map, Value, json};
+use tailbound_stats::fluidity::Figures;
 use tailbound_stats::{Dist, Goodput, Group, Lengths, Metric, Reason, Steady, Summary, TokenSource};
 
 /// Raised when a key changes its meaning or goes away.
@@ -45,6 +46,7 @@ pub(super) fn value(run: &Run<'_>) -> Value {
         "interactivity_tokens_per_s": dist(run, &s.latency.interactivity, 1.0, None),
         "queued_share": s.queued_share,
         "goodput": s.goodput.as_ref().map(goodput),
+        "fluidity": s.fluidity.as_ref().map(fluidity),
         "concurrency": {
             "cap": run.facts.max_concurrency,
             "peak": s.concurrency.peak,
@@ -161,6 +163,27 @@ fn dist(run: &Run<'_>, d: &Dist, unit: f64, misses: Option<usize>) -> Value {
     };
     map.insert("interval_95".to_owned(), by(&interval).into());
     Value::Object(map)
+}
+
+/// etalon's figures: its code's fluidity-index and its documents', each under its own name.
+fn fluidity(f: &Figures) -> Value {
+    let at = |d: &Dist, p: f64| d.percentile(p).map_or(Value::Null, number);
+    let index =
+        |d: &Dist| json!({ "mean": d.mean().map_or(Value::Null, number), "p1": at(d, 1.0), "median": at(d, 50.0) });
+    json!({
+        "ttft_deadline_s": f.due.ttft,
+        "tbt_deadline_s": f.due.tbt,
+        "missed_deadlines": f.level.missed,
+        "deadlines": f.level.deadlines,
+        "deadline_miss_rate": number(f.level.miss_rate()),
+        "late_tokens": f.level.late,
+        "tokens": f.level.tokens,
+        "fluidity_index_code": index(&f.index),
+        "fluidity_index_docs": index(&f.index_by_tokens),
+        "fluid_token_rate": f.rates.map(|r| number(r.fluid)),
+        "tpot_token_rate": f.rates.map(|r| number(r.by_tpot)),
+        "tbt_p99_token_rate": f.rates.map(|r| number(r.by_tbt)),
+    })
 }
 
 fn goodput(g: &Goodput) -> Value {

@@ -10,6 +10,7 @@ pub(super) fn block(run: &Run<'_>, colour: Colour) -> String {
     title(&mut out, " Tailbound ", '=');
     verdict(&mut out, run, colour);
     objectives(&mut out, run, colour);
+    fluidity(&mut out, run);
     load(&mut out, run);
     trace::block(&mut out, run);
     tokens(&mut out, run);
@@ -51,6 +52,17 @@ fn verdict(out: &mut String, run: &Run<'_>, colour: Colour) {
 fn because(out: &mut String, lead: &str, reason: &Reason) {
     wrap::paragraph(out, lead, "    ", &format!("{} [{}]", reason.sentence, reason.code.name()));
     wrap::paragraph(out, "    mend: ", "      ", &reason.mend);
+}
+
+/// etalon's figures, where deadlines were given.
+fn fluidity(out: &mut String, run: &Run<'_>) {
+    let Some(f) = &run.summary.fluidity else { return };
+    let missed = format!("{}  ({} of {})", percent(f.level.miss_rate()), f.level.missed, f.level.deadlines);
+    own(out, "Token deadlines missed:", Some(missed));
+    let index = |d: &Dist| Some(format!("{:.3}  (p1 {:.3})", d.mean()?, d.percentile(1.0)?));
+    own(out, "Fluidity-index (code):", index(&f.index));
+    own(out, "Fluidity-index (docs):", index(&f.index_by_tokens));
+    own(out, "Fluid token rate (tok/s):", f.rates.map(|r| format!("{:.1}", r.fluid)));
 }
 
 fn objectives(out: &mut String, run: &Run<'_>, colour: Colour) {

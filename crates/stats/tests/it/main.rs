@@ -1,6 +1,8 @@
 //! Integration tests of `tailbound-stats`: one binary.
 
+mod capacity;
 mod compare;
 mod figures;
+mod fluidity;
 mod loadgen;
 mod pareto;

@@ -19,7 +19,10 @@ use crate::failure::Outcome;
 pub use replica::{Replica, Sample, Wanted};
 use serde::{Deserialize, Serialize};
 pub use sut::{Modelled, Sut};
+use tailbound_clock::Seed;
+use tailbound_os::clock;
 use tailbound_prompt::PromptSet;
+use virtual_time::Order;
 
 /// In what a point differs from the others of its command; with the command's own flags it makes the point's flags again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -52,8 +55,15 @@ pub struct Asked<'a> {
     pub replay: Option<&'a Replay>,
     /// Another order than theirs.
     pub passes: Option<Passes>,
+    /// The class of each prompt, where there is no trace to tell; empty: all are one.
+    pub classes: &'a [u16],
     /// What the run's folder says of the point.
     pub shape: Option<Shape>,
+}
+
+/// Differs between runs, so that no server knows a prompt from an earlier one.
+pub fn salt() -> Seed {
+    Seed(Seed(clock::now().ns() ^ u64::from(std::process::id()) << 40).stream("salt").u64())
 }
 
 /// Runs a point to its end.
@@ -63,7 +73,7 @@ pub fn run(sut: &Sut, asked: Asked<'_>) -> Outcome<Ran> {
 
 /// The same, ended early (nothing more is sent, what is in flight goes on) once `watch`, shown each measured request as it ends, says `false`.
 pub fn run_while(sut: &Sut, asked: Asked<'_>, watch: Watch<'_>) -> Outcome<Ran> {
-    let Asked { serve, prompts, replay, passes, shape } = asked;
+    let Asked { serve, prompts, replay, passes, classes, shape } = asked;
     let outline = replay.map(|replay| &replay.outline);
     let planned = plan::plan(&serve.load, outline)?;
     // Passes go round the prompts; without them there can't be more requests than prompts.
@@ -75,7 +85,7 @@ pub fn run_while(sut: &Sut, asked: Asked<'_>, watch: Watch<'_>) -> Outcome<Ran> 
     let prepared = Prepared::new(serve, sut.endpoint(), &planned, &sut.model().name, &prompts.prompts, replay)?;
     let (names, (rows, ending)) = match sut {
         Sut::Server(reached) => {
-            let prepared = prepared.in_passes(passes);
+            let prepared = prepared.in_passes(passes).of_classes(classes);
             let acks = reached.ready(serve, &prepared)?;
             let names = live::Names::new(&reached.model, &reached.counter, prompts, &prepared, outline).of_point(shape);
             let done = live::run(serve, &planned, &reached.server, &prepared, &names, acks, watch)?;
@@ -85,7 +95,8 @@ pub fn run_while(sut: &Sut, asked: Asked<'_>, watch: Watch<'_>) -> Outcome<Ran> 
             let names = live::Names::new(&modelled.model, &Counter::None, prompts, &prepared, outline);
             let names = names.of_point(shape).in_virtual_time();
             let replica = modelled.replica(&prompts.prompts)?;
-            let done = virtual_time::run(serve, &planned, replica, passes.as_ref(), &names, watch)?;
+            let done =
+                virtual_time::run(serve, &planned, replica, Order { passes: passes.as_ref(), classes }, &names, watch)?;
             (names, done)
         }
     };

@@ -5,6 +5,7 @@
 #![allow(clippy::type_complexity)] // tables of checks
 
 mod bundles;
+mod capacity;
 mod commands;
 mod compare;
 mod curve;

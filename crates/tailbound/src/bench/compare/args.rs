@@ -1,7 +1,7 @@
 //! The flags of `tailbound bench compare`, parsed and dumb. Target, load, payload, data set and client are those of `bench serve`.
 
-use crate::bench::curve::args::unset;
 use crate::bench::point::Shape;
+use crate::bench::serve::args::unset;
 use crate::bench::serve::args::{ClientArgs, Format, LoadArgs, PayloadArgs, ReportArgs, ServeArgs, TargetArgs};
 use crate::bench::serve::data_args::DataArgs;
 use crate::bench::serve::preset::Preset;

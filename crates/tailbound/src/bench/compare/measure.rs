@@ -107,7 +107,7 @@ impl Run<'_> {
             *prompts = Some((seed, prompts_of(&sut, serve, replay.as_ref())?));
         }
         let Some((_, prompts)) = prompts else { return Err(Failure::new("no prompts were made")) };
-        let asked = Asked { serve, prompts, replay: replay.as_ref(), passes: None, shape: Some(shape) };
+        let asked = Asked { serve, prompts, replay: replay.as_ref(), passes: None, classes: &[], shape: Some(shape) };
         let ran = point::run(&sut, asked)?;
         let judged = Judged::new(serve, &ran)?;
         let mut measured = Measured::new(serve, &judged, ran.facts.interrupted);

@@ -1,12 +1,12 @@
 //! The flags of `tailbound bench curve`, parsed and dumb. Target, payload, data set and client are those of `bench serve`.
 
 use crate::bench::point::Shape;
-use crate::bench::serve::args::{ClientArgs, Format, LoadArgs, PayloadArgs, ReportArgs, ServeArgs, TargetArgs};
+use crate::bench::serve::args::{ClientArgs, Format, LoadArgs, PayloadArgs, ReportArgs, ServeArgs, TargetArgs, unset};
 use crate::bench::serve::data_args::DataArgs;
 use crate::bench::serve::refused::RefusedArgs;
 use crate::bench::serve::trace_args::TraceArgs;
 use crate::units;
-use clap::{Args, Command, FromArgMatches, ValueEnum};
+use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use tailbound_clock::Dur;
 
@@ -137,23 +137,5 @@ impl CurveArgs {
             client: self.client.clone(),
             refused: unset::<RefusedArgs>(),
         }
-    }
-}
-
-/// A group of flags of which none was given.
-pub fn unset<T: Args + FromArgMatches>() -> T {
-    let matches = T::augment_args(Command::new("unset")).get_matches_from(["unset"]);
-    T::from_arg_matches(&matches).expect("no flag of these groups is required")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_without_flags_have_their_defaults() {
-        let (load, report, _): (LoadArgs, ReportArgs, RefusedArgs) = (unset(), unset(), unset());
-        assert_eq!((load.num_prompts, load.num_warmups, load.probe_request_rate), (None, 0, 0.0));
-        assert_eq!((report.attainment, report.run_dir), (None, None));
     }
 }

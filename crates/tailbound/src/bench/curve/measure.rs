@@ -14,8 +14,7 @@ use crate::bench::serve::{Again, again, exit_code};
 use crate::bundle::{self, Kind};
 use crate::failure::{Failure, Outcome};
 use std::path::{Path, PathBuf};
-use tailbound_clock::{Dur, Seed};
-use tailbound_os::clock;
+use tailbound_clock::Dur;
 use tailbound_prompt::PromptSet;
 use tailbound_stats::loadgen::endpoints::plan::{CurvePlan, PlannedPoint};
 use tailbound_stats::loadgen::endpoints::point::{Measured, Point, Reason};
@@ -197,13 +196,8 @@ fn run(
     salted: bool,
     shape: Option<Shape>,
 ) -> Outcome<Ran> {
-    let passes = Some(Passes { order, salt: salted.then(salt) });
-    point::run(sut, Asked { serve, prompts, replay: None, passes, shape })
-}
-
-/// Differs between runs, so that no server knows a prompt from an earlier one.
-fn salt() -> Seed {
-    Seed(Seed(clock::now().ns() ^ u64::from(std::process::id()) << 40).stream("salt").u64())
+    let passes = Some(Passes { order, salt: salted.then(point::salt) });
+    point::run(sut, Asked { serve, prompts, replay: None, passes, classes: &[], shape })
 }
 
 /// How long a request takes at both ends of the curve.

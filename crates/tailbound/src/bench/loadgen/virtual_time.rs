@@ -73,7 +73,7 @@ impl World<'_> {
     }
 
     fn submit(&mut self, now: Time, sample: u64, index: u32) {
-        let wanted = Wanted { id: sample, scheduled: now, due: now, item: index as usize, salt: None };
+        let wanted = Wanted { id: sample, scheduled: now, due: now, item: index as usize, salt: None, class: 0 };
         let Some(rejected) = self.replica.submit(now, wanted) else { return };
         let why = match rejected.end {
             End::Failed { detail, .. } => detail.to_string(),

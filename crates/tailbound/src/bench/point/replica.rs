@@ -53,6 +53,8 @@ pub struct Wanted {
     pub item: usize,
     /// What its first token is made different by.
     pub salt: Option<u32>,
+    /// Its class.
+    pub class: u16,
 }
 
 /// One replica of the engine model, and the rows of what it is answering.
@@ -84,6 +86,7 @@ impl Replica {
             *first = salt;
         }
         let mut row = Row::new(wanted.id);
+        row.class = wanted.class;
         let moments = [
             (Moment::Scheduled, wanted.scheduled),
             (Moment::Released, wanted.due),

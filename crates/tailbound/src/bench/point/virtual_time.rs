@@ -14,11 +14,20 @@ use tailbound_clock::Time;
 use tailbound_record::{Row, Why};
 use tailbound_workload::{IntentId, Load, LoadEffect, LoadEvent, Plan, Stage};
 
+/// Which prompt each request sends, and of which class that is.
+#[derive(Clone, Copy)]
+pub struct Order<'a> {
+    /// Another order than the plan's.
+    pub passes: Option<&'a Passes>,
+    /// The class of each prompt; empty: all are one.
+    pub classes: &'a [u16],
+}
+
 struct World<'a> {
     plan: &'a Plan,
     load: Load,
     replica: Replica,
-    passes: Option<&'a Passes>,
+    order: Order<'a>,
     /// Handed over and not yet due: when, which, and when it was scheduled.
     due: BinaryHeap<Reverse<(Time, IntentId, Time)>>,
     effects: Vec<LoadEffect>,
@@ -32,7 +41,7 @@ pub fn run(
     args: &ServeArgs,
     plan: &Arc<Plan>,
     replica: Replica,
-    passes: Option<&Passes>,
+    order: Order<'_>,
     names: &Names,
     watch: Watch<'_>,
 ) -> Outcome<(Vec<Row>, Ending)> {
@@ -40,7 +49,7 @@ pub fn run(
         plan,
         load: Load::new(plan.clone()),
         replica,
-        passes,
+        order,
         due: BinaryHeap::new(),
         effects: Vec::new(),
         answered: Vec::new(),
@@ -109,10 +118,12 @@ impl World<'_> {
     }
 
     fn submit(&mut self, now: Time, due: Time, id: IntentId, scheduled: Time) {
-        let item = self.passes.map_or_else(|| self.plan.intent(id).item as usize, |passes| passes.item(id.0));
-        let salted = self.passes.is_some_and(|passes| passes.salt.is_some());
+        let Order { passes, classes } = self.order;
+        let item = passes.map_or_else(|| self.plan.intent(id).item as usize, |passes| passes.item(id.0));
+        let salted = passes.is_some_and(|passes| passes.salt.is_some());
+        let class = if classes.is_empty() { 0 } else { classes[item % classes.len()] };
         let salt = salted.then(|| id.0.wrapping_mul(0x9e37_79b9));
-        let rejected = self.replica.submit(now, Wanted { id: u64::from(id.0), scheduled, due, item, salt });
+        let rejected = self.replica.submit(now, Wanted { id: u64::from(id.0), scheduled, due, item, salt, class });
         if let Some(row) = rejected {
             self.end(now, row);
         }

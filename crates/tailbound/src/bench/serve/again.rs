@@ -44,7 +44,12 @@ fn flags(kept: &Kept) -> Outcome<ServeArgs> {
         (BenchCommand::Serve(serve), _) => *serve,
         (BenchCommand::Compare(compare), Some(shape)) => compare.serve(shape, None, None),
         (BenchCommand::Curve(curve), Some(shape)) => curve.serve(shape, None),
-        _ => return Err(Failure::new("the folder does not hold a run of `bench serve`, nor a point of a curve")),
+        (BenchCommand::Capacity(capacity), Some(shape)) => capacity.serve(shape, None),
+        _ => {
+            return Err(Failure::new(
+                "the folder does not hold a run of `bench serve`, nor a point of a curve or a search",
+            ));
+        }
     };
     (args.report.save_result, args.report.append_result) = (false, false);
     Ok(args)

@@ -1,7 +1,7 @@
 //! The flags of `tailbound bench serve`, parsed and dumb: names, types and help only. What they mean together is judged in `plan`.
 
 use crate::units;
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches, ValueEnum};
 use std::path::PathBuf;
 use tailbound_clock::Dur;
 
@@ -220,6 +220,12 @@ pub struct ReportArgs {
     /// Share of requests that must meet the objectives for the run to count as passed [default: 0.9, or the preset's]
     #[arg(long, value_name = "SHARE")]
     pub attainment: Option<f64>,
+    /// When each token is due after the one before it: adds etalon's fluidity-index, by its code and by its documents, and the fluid token rate
+    #[arg(long, value_name = "TIME", value_parser = units::duration)]
+    pub tbt_deadline: Option<Dur>,
+    /// With --tbt-deadline: when the first token is due; without it the first token is not judged
+    #[arg(long, value_name = "TIME", value_parser = units::duration, requires = "tbt_deadline")]
+    pub ttft_deadline: Option<Dur>,
     /// Print the formula of every figure after the report
     #[arg(long)]
     pub explain: bool,
@@ -312,4 +318,23 @@ pub enum Spread {
 pub enum Format {
     Text,
     Json,
+}
+
+/// A group of flags of which none was given.
+pub fn unset<T: Args + FromArgMatches>() -> T {
+    let matches = T::augment_args(Command::new("unset")).get_matches_from(["unset"]);
+    T::from_arg_matches(&matches).expect("no flag of these groups is required")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::serve::refused::RefusedArgs;
+
+    #[test]
+    fn groups_without_flags_have_their_defaults() {
+        let (load, report, _): (LoadArgs, ReportArgs, RefusedArgs) = (unset(), unset(), unset());
+        assert_eq!((load.num_prompts, load.num_warmups, load.probe_request_rate), (None, 0, 0.0));
+        assert_eq!((report.attainment, report.run_dir), (None, None));
+    }
 }

@@ -6,8 +6,9 @@ use super::replay::Outline;
 use crate::failure::{Failure, Outcome};
 use crate::units;
 use std::sync::Arc;
-use tailbound_clock::{Seed, Time};
+use tailbound_clock::{Dur, Seed, Time};
 use tailbound_stats as stats;
+use tailbound_stats::fluidity::Deadlines;
 use tailbound_workload as workload;
 
 /// The load's plan.
@@ -80,24 +81,35 @@ pub fn facts(args: &ServeArgs, plan: &workload::Plan, replay: Option<&Outline>) 
         ramp,
         self_timed: replay.is_some_and(|r| r.schedule.is_some()),
         max_concurrency: plan.max_concurrency(),
-        objectives: objectives(args, replay)?,
+        objectives: preset_or_given(args, replay)?,
+        deadlines: args
+            .report
+            .tbt_deadline
+            .map(|tbt| Deadlines { ttft: args.report.ttft_deadline.map(Dur::secs), tbt: tbt.secs() }),
         ..stats::RunFacts::new(Time::ZERO, Time::ZERO)
     })
 }
 
-fn objectives(args: &ServeArgs, replay: Option<&Outline>) -> Outcome<stats::Objectives> {
+fn preset_or_given(args: &ServeArgs, replay: Option<&Outline>) -> Outcome<stats::Objectives> {
     let terms = args.preset.map(Preset::terms);
-    let args = &args.report;
-    let required_share = args.attainment.or(terms.as_ref().map(|terms| terms.attainment)).unwrap_or(0.9);
+    let share = args.report.attainment.or(terms.as_ref().map(|terms| terms.attainment)).unwrap_or(0.9);
+    let own: Vec<String> = terms.iter().flat_map(|terms| terms.goodput).map(|text| (*text).to_owned()).collect();
+    let given = &args.report.goodput;
+    objectives(if given.is_empty() { &own } else { given }, &args.report.class_goodput, share, replay)
+}
+
+/// What requests are held to: all of them to `goodput`, those of a class with its own to `class_goodput`, in a share of them.
+pub fn objectives(
+    goodput: &[String],
+    class_goodput: &[String],
+    required_share: f64,
+    replay: Option<&Outline>,
+) -> Outcome<stats::Objectives> {
     if !(required_share > 0.0 && required_share <= 1.0) {
         return Err(Failure::usage(format!("--attainment {required_share}: a share lies over 0 and up to 1")));
     }
-    let own = terms.iter().flat_map(|terms| terms.goodput);
-    let all = match args.goodput.is_empty() {
-        true => own.map(objective).collect::<Outcome<Vec<_>>>()?,
-        false => args.goodput.iter().map(|text| objective(text)).collect::<Outcome<Vec<_>>>()?,
-    };
-    let by_class = args.class_goodput.iter().map(|text| class_objectives(text, replay)).collect::<Outcome<Vec<_>>>()?;
+    let all = goodput.iter().map(|text| objective(text)).collect::<Outcome<Vec<_>>>()?;
+    let by_class = class_goodput.iter().map(|text| class_objectives(text, replay)).collect::<Outcome<Vec<_>>>()?;
     Ok(stats::Objectives { all, by_class, required_share })
 }
 

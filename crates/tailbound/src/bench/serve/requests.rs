@@ -87,6 +87,11 @@ impl Prepared {
         Prepared { passes, ..self }
     }
 
+    /// The same, the prompts being of these classes; none: of those of their trace.
+    pub fn of_classes(self, classes: &[u16]) -> Prepared {
+        if classes.is_empty() { self } else { Prepared { classes: classes.to_vec(), ..self } }
+    }
+
     /// Bytes of all bodies.
     pub fn bytes(&self) -> usize {
         match &self.bodies {
