@@ -76,6 +76,7 @@ fn finding(compared: &Compared, contrast: &Contrast, finding: &Finding, primary:
         "b": finding.b.map(|v| v * scale),
         "ratio": finding.ratio.map(estimate),
         "difference": finding.difference.map(scaled),
+        "within_runs": finding.within.map(estimate),
         "p": finding.p,
         "adjusted_p": finding.adjusted_p,
         "claim": finding.claim.name(),

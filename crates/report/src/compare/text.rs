@@ -67,7 +67,7 @@ fn contrast(out: &mut String, compared: &Compared, i: usize, colour: Colour) {
 fn table(out: &mut String, compared: &Compared, contrast: &Contrast, colour: Colour) {
     let short = |name: &str| name.chars().take(12).collect::<String>();
     let (a, b) = (short(&compared.sides[0].name), short(&compared.sides[contrast.side].name));
-    let _ = writeln!(out, "  {:<26}{a:>13}{b:>13}   {:<22}claim", "", "change");
+    let _ = writeln!(out, "  {:<26}{a:>13}{b:>13}   {:<25}claim", "", "change");
     for (rank, finding) in contrast.findings.iter().enumerate() {
         if finding.a.is_none() && finding.b.is_none() {
             continue; // neither side has such a thing, as goodput without objectives
@@ -83,7 +83,7 @@ fn table(out: &mut String, compared: &Compared, contrast: &Contrast, colour: Col
                 .replace("end-to-end latency", "E2E"),
         );
         let (a, b) = (shown(finding.a), shown(finding.b));
-        let _ = writeln!(out, "{mark} {name:<26}{a:>13}{b:>13}   {:<22}{}", change(finding), claim(finding, colour));
+        let _ = writeln!(out, "{mark} {name:<26}{a:>13}{b:>13}   {:<25}{}", change(finding), claim(finding, colour));
     }
 }
 

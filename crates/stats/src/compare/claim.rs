@@ -50,6 +50,8 @@ pub struct Finding {
     pub ratio: Option<Estimate>,
     /// b − a with its own interval.
     pub difference: Option<Estimate>,
+    /// The ratio (for shares the difference) with the interval that resampling within runs gives by itself.
+    pub within: Option<Estimate>,
     /// The chance of a difference like this, or a greater one, if there is none.
     pub p: Option<f64>,
     /// The same, allowing for the figures looked at beside it.
@@ -91,6 +93,7 @@ impl Finding {
             b,
             ratio: None,
             difference: None,
+            within: None,
             p: None,
             adjusted_p: None,
             claim: Claim::Missing,

@@ -1,6 +1,6 @@
 //! One side against the first: every measure, its effect, and what it rests on.
 
-use super::effect::{Effect, jackknife};
+use super::effect::{Effect, Estimate, jackknife};
 use super::measure::{Measure, Scale, Stat};
 use super::segments::Segments;
 use super::series::{Series, block_length};
@@ -11,6 +11,8 @@ use tailbound_record::Row;
 
 /// Most segments of a side: more make intervals no better.
 const MOST_SEGMENTS: usize = 200;
+/// Parts, of all of a side's runs together, that stand in for rounds where there are too few.
+const PARTS: usize = 5;
 /// Fewest segments of a side whose spread says something.
 const FEWEST_SEGMENTS: usize = 8;
 
@@ -134,8 +136,11 @@ fn finding(
         Scale::Difference => on_difference,
         Scale::Ratio => effect(&ratio, 0.0),
     };
+    let (low, high) = decides.within(design.alpha);
+    finding.within = Some(Estimate { value: decides.value, low, high });
     if measure.scale() == Scale::Ratio {
         finding.ratio = Some(decides.estimate(design.alpha).map(libm::exp));
+        finding.within = finding.within.map(|within| within.map(libm::exp));
     }
     finding.p = Some(decides.p_value());
     finding.effect = Some(decides);
@@ -246,7 +251,8 @@ fn resampled(
     draws
 }
 
-/// Standard error and degrees of freedom by leaving out rounds, or, where these aren't tied, runs of either side.
+/// Standard error and degrees of freedom by leaving out rounds, or, where these aren't tied, runs of either side. Where there are too few of
+/// either, long parts of runs stand in for them: they don't know what differs from run to run, but hang together less than stretches do.
 fn between(
     one: &Segments,
     two: &Segments,
@@ -255,26 +261,24 @@ fn between(
     (was, is): (f64, f64),
     of: &dyn Fn(f64, f64) -> f64,
 ) -> Option<(f64, f64)> {
-    if runs_a.min(runs_b) < ROUNDS_THAT_TELL {
-        return None;
-    }
-    let without = |segments: &Segments, k: usize| {
-        let times: Vec<u32> = segments.run.iter().map(|run| u32::from(*run != k)).collect();
-        segments.figure(&times)
+    let parts = match runs_a.min(runs_b) {
+        ROUNDS_THAT_TELL.. => 1,
+        few => PARTS.div_ceil(few),
     };
+    let (groups_a, groups_b) = (runs_a * parts, runs_b * parts);
     if pairing != Pairing::None {
-        let left_out = (0..runs_a).map(|k| Some(of(without(one, k)?, without(two, k)?)));
+        let left_out = (0..groups_a).map(|k| Some(of(one.without(k, parts)?, two.without(k, parts)?)));
         let left_out = left_out.collect::<Option<Vec<f64>>>().filter(|l| l.iter().all(|v| v.is_finite()))?;
-        return Some((jackknife(&left_out), runs_a as f64 - 1.0));
+        return Some((jackknife(&left_out), groups_a as f64 - 1.0));
     }
-    let left_a = (0..runs_a).map(|k| Some(of(without(one, k)?, is))).collect::<Option<Vec<f64>>>()?;
-    let left_b = (0..runs_b).map(|k| Some(of(was, without(two, k)?))).collect::<Option<Vec<f64>>>()?;
+    let left_a = (0..groups_a).map(|k| Some(of(one.without(k, parts)?, is))).collect::<Option<Vec<f64>>>()?;
+    let left_b = (0..groups_b).map(|k| Some(of(was, two.without(k, parts)?))).collect::<Option<Vec<f64>>>()?;
     if left_a.iter().chain(&left_b).any(|v| !v.is_finite()) {
         return None;
     }
     let (va, vb) = (jackknife(&left_a).powi(2), jackknife(&left_b).powi(2));
     // Welch's degrees of freedom.
-    let dof = (va + vb).powi(2) / (va * va / (runs_a as f64 - 1.0) + vb * vb / (runs_b as f64 - 1.0));
+    let dof = (va + vb).powi(2) / (va * va / (groups_a as f64 - 1.0) + vb * vb / (groups_b as f64 - 1.0));
     Some(((va + vb).sqrt(), if dof.is_finite() { dof } else { 1.0 }))
 }
 

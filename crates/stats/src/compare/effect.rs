@@ -22,7 +22,8 @@ impl Estimate {
 
 /// What two ways of asking for the spread of an effect answered. The interval is the wider of theirs at either end:
 /// within runs by the bootstrap of stretches, which knows the load's chances but not what differs from run to run;
-/// between runs by the jackknife over rounds with Student's t, which knows both but has few rounds to go by.
+/// between runs by the jackknife over rounds (or, with too few of them, over long parts of runs) with Student's t, which knows both but has
+/// few of them to go by.
 #[derive(Clone, Debug)]
 pub(crate) struct Effect {
     pub value: f64,
@@ -56,6 +57,14 @@ impl Effect {
 
     /// The interval that misses the truth with probability `alpha` (0–1).
     pub fn interval(&self, alpha: f64) -> (f64, f64) {
+        let (low, high) = self.within(alpha);
+        let least = self.floor * normal_quantile(1.0 - alpha / 2.0);
+        let between = self.between.map_or(0.0, |(error, dof)| error * two_sided(alpha, dof)).max(least);
+        (low.min(self.value - between), high.max(self.value + between))
+    }
+
+    /// The same by the bootstrap alone.
+    pub fn within(&self, alpha: f64) -> (f64, f64) {
         let n = self.replicates.len();
         // No further out than the replicates tell.
         let told = alpha.max(2.0 * TAIL / n as f64).min(MOST_P);
@@ -64,9 +73,7 @@ impl Effect {
         let at = |share: f64| quantile(&self.replicates, share);
         let below = (self.value - at(told / 2.0)).max(0.0) * stretch;
         let above = (at(1.0 - told / 2.0) - self.value).max(0.0) * stretch;
-        let least = self.floor * normal_quantile(1.0 - alpha / 2.0);
-        let between = self.between.map_or(0.0, |(error, dof)| error * two_sided(alpha, dof)).max(least);
-        (self.value - below.max(between), self.value + above.max(between))
+        (self.value - below, self.value + above)
     }
 
     /// The least `alpha` whose interval leaves out zero, to 1e-6.

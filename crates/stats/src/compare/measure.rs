@@ -81,6 +81,22 @@ impl Measure {
         matches!(self, Measure::Latency(..))
     }
 
+    /// Of which latency it is.
+    pub(crate) fn latency(self) -> Option<Latency> {
+        match self {
+            Measure::Latency(latency, _) => Some(latency),
+            _ => None,
+        }
+    }
+
+    /// Which figure of a latency it is.
+    pub(crate) fn stat(self) -> Option<Stat> {
+        match self {
+            Measure::Latency(_, stat) => Some(stat),
+            _ => None,
+        }
+    }
+
     /// What it is called in a sentence.
     pub fn words(self) -> String {
         match self {
@@ -125,7 +141,7 @@ impl Latency {
         }
     }
 
-    fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Latency::Ttft => "TTFT",
             Latency::Tpot => "TPOT",

@@ -62,6 +62,16 @@ impl Segments {
         self.run.partition_point(|r| *r < run)..self.run.partition_point(|r| *r <= run)
     }
 
+    /// The figure without the k-th group, where each run is cut into so many groups of its segments, in order.
+    pub fn without(&self, k: usize, parts: usize) -> Option<f64> {
+        let group = |(i, run): (usize, &usize)| {
+            let own = self.of_run(*run);
+            run * parts + (i - own.start) * parts / own.len()
+        };
+        let times: Vec<u32> = self.run.iter().enumerate().map(|s| u32::from(group(s) != k)).collect();
+        self.figure(&times)
+    }
+
     /// The figure with each segment taken as often as `times` says; `None` if nothing is taken.
     pub fn figure(&self, times: &[u32]) -> Option<f64> {
         match &self.figure {

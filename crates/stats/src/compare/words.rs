@@ -1,6 +1,6 @@
 //! A comparison in sentences, without full stops.
 
-use super::{Claim, Contrast, Design, Finding, Measure, Scale};
+use super::{Claim, Contrast, Design, Estimate, Finding, Measure, Scale};
 use crate::RunFacts;
 
 impl Finding {
@@ -76,9 +76,7 @@ impl Contrast {
             return parts.remove(0);
         }
         let others = || self.findings.iter().skip(1);
-        for finding in others().filter(|f| f.better().is_some()) {
-            parts.push(format!("{} is {}", finding.measure.words(), finding.apart()));
-        }
+        parts.extend(self.other_differences());
         let named = |claim: Claim| {
             let names: Vec<String> = others().filter(|f| f.claim == claim).map(|f| f.measure.words()).collect();
             (!names.is_empty()).then(|| (and(&names), names.len()))
@@ -91,6 +89,32 @@ impl Contrast {
         }
         let runs = if self.knows_runs() { "" } else { "between these runs, " };
         format!("{runs}{}", parts.join("; "))
+    }
+
+    /// The other figures that differ; those of one latency that go the same way are said together, with a range that holds all of theirs.
+    fn other_differences(&self) -> Vec<String> {
+        let mut left: Vec<&Finding> = self.findings.iter().skip(1).filter(|f| f.better().is_some()).collect();
+        let mut told = Vec::new();
+        while !left.is_empty() {
+            let first = left.remove(0);
+            let kin = |f: &&Finding| {
+                f.claim == first.claim && f.measure.latency().is_some_and(|l| Some(l) == first.measure.latency())
+            };
+            let (mut together, rest): (Vec<&Finding>, Vec<&Finding>) = left.into_iter().partition(kin);
+            left = rest;
+            together.insert(0, first);
+            let (Some(latency), true) = (first.measure.latency(), together.len() > 1) else {
+                told.push(format!("{} is {}", first.measure.words(), first.apart()));
+                continue;
+            };
+            let stats: Vec<String> = together.iter().filter_map(|f| f.measure.stat()).map(|s| s.to_string()).collect();
+            let ratios = together.iter().filter_map(|f| f.ratio);
+            let whole =
+                ratios.reduce(|a, b| Estimate { value: a.value, low: a.low.min(b.low), high: a.high.max(b.high) });
+            let whole = Finding { ratio: whole, ..first.clone() };
+            told.push(format!("{} ({}) is {}", latency.words(), stats.join(", "), whole.apart()));
+        }
+        told
     }
 }
 

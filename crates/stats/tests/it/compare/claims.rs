@@ -118,6 +118,25 @@ fn what_differs_from_run_to_run_widens_the_interval() {
     assert_eq!(compare(&[side("a", &a), side("b", &b)], &untied).contrasts[0].primary().claim, Claim::Open);
 }
 
+/// One run that was faster in its first half: its requests hang together for longer than any stretch, and its fifths say so.
+#[test]
+fn a_single_run_that_drifts_is_less_sure_than_its_stretches() {
+    let drifting = |seed: u64, last: f64| {
+        let halves = lengths(seed, 200, 100.0).into_iter().chain(lengths(seed + 1, 200, last));
+        let rows = rows(halves);
+        let facts = facts(&rows);
+        vec![(rows, facts)]
+    };
+    let (a, b) = (drifting(1, 100.0), drifting(3, 160.0));
+    let design =
+        Design { replicates: 500, secondary: Vec::new(), ..Design::new("mean_ttft".parse().unwrap(), Pairing::None) };
+    let comparison = compare(&[side("a", &a), side("b", &b)], &design);
+    let found = comparison.contrasts[0].primary();
+    let (whole, within) = (found.ratio.unwrap(), found.within.unwrap());
+    assert!(whole.low < within.low && within.high < whole.high, "{whole:?} {within:?}");
+    assert!(comparison.contrasts[0].sentence("a", "b", "", &design).starts_with("between these runs, "));
+}
+
 #[test]
 fn a_regression_is_shown_possible_or_excluded() {
     let (a, b) = (runs(&[1, 2, 3, 4], 500, 100.0), runs(&[5, 6, 7, 8], 500, 112.0));

@@ -29,7 +29,7 @@ fn intervals_are_scipys() {
             Design { secondary: Vec::new(), replicates: 10_000, ..Design::new(name.parse().unwrap(), pairing) };
         let comparison = compare(&[of(&a, &fa), of(&b, &fb)], &design);
         let finding = comparison.contrasts[0].primary();
-        let ours = finding.ratio.unwrap();
+        let ours = finding.within.unwrap();
         let theirs = |key: &str| case[key].as_f64().unwrap();
         assert!(
             (ours.value.ln() - theirs("value")).abs() < 1e-9,
