@@ -22,6 +22,7 @@ pub fn page(args: &SizeArgs, real: &Load, planned: Option<&Planned>) -> String {
             section("loads", "The loads", about(&loads)),
         ],
         absent: vec!["The single requests: `tailbound sim SCENARIO.toml --run-dir DIR` keeps them.".into()],
+        attachments: Vec::new(),
         footer: format!(
             "tailbound sim size {}{against} --seeds {} · {metric} · tailbound {}",
             args.scenario.display(),
