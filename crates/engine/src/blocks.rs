@@ -20,6 +20,8 @@ pub(crate) struct Blocks {
     cached: VecDeque<(u32, u32)>,
     /// Free blocks.
     free: u32,
+    /// Users of all blocks, the first of each apart.
+    shared: u32,
     /// Those of them that are left of tails and have no number.
     late: u32,
     lookup: Lookup,
@@ -58,6 +60,7 @@ impl Blocks {
             plain: count,
             cached: VecDeque::with_capacity(2 * count as usize),
             free: count,
+            shared: 0,
             late: 0,
             lookup: Lookup::new(count),
             tails: Tails::default(),
@@ -71,6 +74,11 @@ impl Blocks {
 
     pub(crate) fn free(&self) -> u32 {
         self.free
+    }
+
+    /// How many users share blocks, the first user of each apart.
+    pub(crate) fn shared(&self) -> u32 {
+        self.shared
     }
 
     /// Blocks that can be found, but for those of tails in use.
@@ -174,6 +182,8 @@ impl Blocks {
         if block.users == 0 {
             block.turn = block.turn.wrapping_add(1);
             self.free -= 1;
+        } else {
+            self.shared += 1;
         }
         block.users += 1;
     }
@@ -185,6 +195,7 @@ impl Blocks {
         debug_assert!(block.users > 0, "block {number} is released more often than it was used");
         block.users -= 1;
         if block.users > 0 {
+            self.shared -= 1;
             return;
         }
         self.free += 1;
@@ -339,6 +350,10 @@ impl Blocks {
             if block.hash.is_some_and(|h| self.find(h) != Some(number as u32)) {
                 return Err(format!("block {number} can't be found by its hash"));
             }
+        }
+        let shared: u32 = users.iter().map(|u| u.saturating_sub(1)).sum();
+        if shared != self.shared {
+            return Err(format!("{shared} users share blocks, but {} are counted", self.shared));
         }
         let free = users.iter().filter(|u| **u == 0).count() as u32 - unnumbered;
         if free != self.free {

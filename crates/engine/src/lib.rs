@@ -37,7 +37,7 @@ pub use counters::{Counters, MAX_DRAFT_TOKENS};
 pub use engine::Engine;
 pub use event::{Effect, Emit, Event, Finish, Finished, SeqId, Step, Submit, WhyRejected};
 pub use law::{
-    Aic, Batch, Curve, Gpu, Grid, H100_VLLM, LLAMA_3_1_70B, Law, Layers, LayersError, Model, QWEN3_32B, Table,
+    Aic, Batch, Curve, Gpu, Grid, H100_VLLM, LLAMA_3_1_70B, Law, Layers, LayersError, Model, QWEN3_32B, Shared, Table,
 };
 pub use profile::{PROFILES, Profile, Source};
 pub use quiet::Quiet;

@@ -64,7 +64,14 @@ const fn fit(
     prefill: [f64; 3],
     knee: u32,
 ) -> Profile {
-    Profile { name, model, system, tp, law: Aic { decode, prefill, knee: knee as f64 }, source: Source::Kernels }
+    Profile {
+        name,
+        model,
+        system,
+        tp,
+        law: Aic { decode, prefill, knee: knee as f64, shared: None },
+        source: Source::Kernels,
+    }
 }
 
 const fn runs(name: &'static str, model: &'static Model, tp: u32) -> Profile {

@@ -110,10 +110,12 @@ impl Engine {
         let quiet = self.quiet_steps();
         let decodes = self.lanes.len() as u32;
         let mut decode_context = self.contexts().sum();
+        let shared = self.shared();
         let mut end = step.end;
         for _ in 0..quiet {
             decode_context += u64::from(decodes);
-            end += self.duration(&Batch { decodes, decode_tokens: decodes, decode_context, ..Batch::default() });
+            end +=
+                self.duration(&Batch { decodes, decode_tokens: decodes, decode_context, shared, ..Batch::default() });
             self.ahead.ends.push(end);
         }
     }

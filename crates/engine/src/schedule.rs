@@ -19,6 +19,7 @@ impl Engine {
             self.schedule_waiting(start, &mut budget, &mut batch);
         }
         let adapters = std::mem::take(&mut self.adapter_time);
+        batch.shared = self.shared();
         Step {
             start,
             end: start + self.duration(&batch) + adapters,
@@ -27,6 +28,11 @@ impl Engine {
             emitted_tokens: 0,
             preempted,
         }
+    }
+
+    /// Tokens that running sequences have in blocks which another has too, the first of each apart.
+    pub(crate) fn shared(&self) -> u64 {
+        u64::from(self.blocks.shared()) * u64::from(self.config.block_size)
     }
 
     /// How long a step takes that computes this.

@@ -1,4 +1,4 @@
-use super::Aic;
+use super::{Aic, Shared};
 
 /// What decides how long a step of a dense transformer takes: its sizes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Model {
     pub attention_width: f64,
     /// Key and value heads × head size.
     pub kv_width: f64,
+    /// Key and value heads.
+    pub kv_heads: f64,
 }
 
 /// Llama 3.1 70B: 80 blocks of 64 query and 8 key-value heads of 128.
@@ -25,6 +27,7 @@ pub const LLAMA_3_1_70B: Model = Model {
     hidden: 8192.0,
     attention_width: 8192.0,
     kv_width: 1024.0,
+    kv_heads: 8.0,
 };
 
 /// Qwen3 32B: 64 blocks of 64 query and 8 key-value heads of 128.
@@ -35,6 +38,7 @@ pub const QWEN3_32B: Model = Model {
     hidden: 5120.0,
     attention_width: 8192.0,
     kv_width: 1024.0,
+    kv_heads: 8.0,
 };
 
 /// A kind of GPU under one serving engine, as the rates it really reaches there. What does not depend on the model is
@@ -45,6 +49,10 @@ pub struct Gpu {
     pub weight_rate: f64,
     /// Bytes of the KV cache read per second.
     pub kv_rate: f64,
+    /// The same where another sequence has just read them: out of the second-level cache.
+    pub again_rate: f64,
+    /// Streaming multiprocessors: as many (sequence, KV head) pairs are read at the same time.
+    pub multiprocessors: f64,
     /// Floating-point operations per second in the matrices, with 16-bit weights; with 8-bit weights twice that.
     pub matrix_rate: f64,
     /// The same in attention to a prompt.
@@ -63,10 +71,13 @@ pub struct Gpu {
 /// 1,024 and 4,096 tokens in, 128 to 1,024 out, 8 to 128 clients, 2, 4 and 8 GPUs) and from nothing else; the measured
 /// rows of Llama 3.1 70B (8-bit weights) are what it was tried on. TPOT: p90 of the error 4.9 % there, 5.3 % here. The rate of
 /// attention to prompts is that of the measured kernels. The parts share work that can't be told apart from outside (the
-/// weights' rate is a little over what the memory gives): only their sum is known.
+/// weights' rate is a little over what the memory gives): only their sum is known. The second-level cache's rate is what microbenchmarks published for an H100
+/// say; no row here shares a prefix, so nothing was learnt of it.
 pub const H100_VLLM: Gpu = Gpu {
     weight_rate: 3.4377e12,
     kv_rate: 2.9059e12,
+    again_rate: 5.5e12,
+    multiprocessors: 132.0,
     matrix_rate: 7.6073e14,
     attention_rate: 4.15e14,
     reduce_rate: 2.8324e11,
@@ -82,6 +93,8 @@ impl Gpu {
     /// * Every step: `block_ms · layers`, and the weights are read, `parameters · weight_bytes / tp / weight_rate`.
     /// * A sequence that decodes: `sequence_ms`; and of each token of its context the keys and values are read,
     ///   `2 · 2 · layers · kv_width / tp / kv_rate`.
+    ///   Of a token that sequences share only what each round of `multiprocessors / (kv_heads / tp)` of them reads first costs
+    ///   that; the others read it at `again_rate`.
     /// * A prompt token past the knee: `2 · parameters / tp / matrix_rate`, and two all-reduces a block of its activations,
     ///   `2 · layers · 2 · hidden · 2 (tp − 1) / tp / reduce_rate`.
     /// * A pair of tokens that attention looks at: `4 · attention_width · layers / tp / attention_rate`.
@@ -92,7 +105,13 @@ impl Gpu {
         let matrices = 1e3 * 2.0 * model.parameters / tp / (self.matrix_rate * 2.0 / weight_bytes);
         let reduces = 1e3 * 2.0 * model.layers * 2.0 * model.hidden * 2.0 * (tp - 1.0) / tp / self.reduce_rate;
         let pair = 1e3 * 4.0 * model.attention_width * model.layers / tp / self.attention_rate;
-        Aic { decode: [every, self.sequence_ms, context], prefill: [every, matrices + reduces, pair], knee: self.knee }
+        let at_once = self.multiprocessors * tp / model.kv_heads;
+        Aic {
+            decode: [every, self.sequence_ms, context],
+            prefill: [every, matrices + reduces, pair],
+            knee: self.knee,
+            shared: Some(Shared { again: self.kv_rate / self.again_rate, at_once }),
+        }
     }
 }
 
@@ -103,6 +122,8 @@ mod tests {
     const GPU: Gpu = Gpu {
         weight_rate: 1e12,
         kv_rate: 1e12,
+        again_rate: 2e12,
+        multiprocessors: 100.0,
         matrix_rate: 1e15,
         attention_rate: 1e15,
         reduce_rate: 1e11,
@@ -110,8 +131,15 @@ mod tests {
         sequence_ms: 0.05,
         knee: 100.0,
     };
-    const MODEL: Model =
-        Model { name: "m", parameters: 1e10, layers: 10.0, hidden: 1e3, attention_width: 1e3, kv_width: 100.0 };
+    const MODEL: Model = Model {
+        name: "m",
+        parameters: 1e10,
+        layers: 10.0,
+        hidden: 1e3,
+        attention_width: 1e3,
+        kv_width: 100.0,
+        kv_heads: 4.0,
+    };
 
     #[test]
     fn each_part_is_its_bytes_or_operations_over_its_rate() {
@@ -121,6 +149,7 @@ mod tests {
         assert!((law.decode[2] - 2e-6).abs() < 1e-18, "{:?}", law.decode);
         assert!((law.prefill[1] - (0.01 + 0.0004)).abs() < 1e-12, "{:?}", law.prefill);
         assert!((law.prefill[2] - 2e-8).abs() < 1e-18, "{:?}", law.prefill);
+        assert_eq!(law.shared, Some(Shared { again: 0.5, at_once: 50.0 }));
     }
 
     #[test]

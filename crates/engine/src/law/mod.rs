@@ -5,7 +5,7 @@ mod hardware;
 mod layers;
 mod table;
 
-pub use aic::Aic;
+pub use aic::{Aic, Shared};
 pub use hardware::{Gpu, H100_VLLM, LLAMA_3_1_70B, Model, QWEN3_32B};
 pub use layers::{Layers, LayersError};
 pub use table::{Curve, Grid, Table};
@@ -22,6 +22,8 @@ pub struct Batch {
     pub decode_tokens: u32,
     /// Sum of their contexts in tokens.
     pub decode_context: u64,
+    /// Of the contexts, tokens in blocks that another sequence holds too, the first to hold each apart.
+    pub shared: u64,
     /// Prompts of which a chunk is computed.
     pub prefills: u32,
     /// New prompt tokens.

@@ -40,6 +40,7 @@ fn mixed_steps_are_as_composed_from_kernels() {
             prefills: 1,
             prefill_tokens: n as u32,
             prefill_attention: n * n / 2.0,
+            ..Batch::default()
         };
         let profile = by_origin(field[0], field[1], field[3].parse().unwrap()).unwrap();
         errors.push((profile.law.ms(&batch) / field[8].parse::<f64>().unwrap() - 1.0).abs());
