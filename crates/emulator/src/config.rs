@@ -8,6 +8,7 @@ use tailbound_clock::{Dur, Seed};
 use crate::answer::AnswerLength;
 use crate::error::EmulatorError;
 use crate::fault::Faults;
+use crate::kv_events::KvEventsConfig;
 
 /// Settings of an emulator.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ pub struct Config {
     pub request_id_headers: bool,
     /// Put `prompt_tokens_details` in usages (vLLM's `--enable-prompt-tokens-details`).
     pub prompt_tokens_details: bool,
+    /// Where changes of the prefix cache are published; `None`: nowhere.
+    pub kv_events: Option<KvEventsConfig>,
     /// A file that gets one JSON line per request: planned and actual time of every token.
     pub truth_log: Option<PathBuf>,
     /// Longest request body in bytes.
@@ -66,6 +69,7 @@ impl Config {
             api_key: None,
             request_id_headers: true,
             prompt_tokens_details: true,
+            kv_events: None,
             truth_log: None,
             max_body: 64 << 20,
             request_timeout: Dur::from_secs(30),

@@ -11,6 +11,7 @@ mod config;
 mod error;
 mod fault;
 mod http;
+mod kv_events;
 mod metrics;
 mod server;
 mod stream;
@@ -25,6 +26,8 @@ pub use answer::AnswerLength;
 pub use config::Config;
 pub use error::EmulatorError;
 pub use fault::Faults;
+pub use kv_events::KvEventsConfig;
+pub use tailbound_kv::Encoding;
 pub use truth::{Quantiles, Summary};
 
 use server::{Control, Server};

@@ -10,7 +10,7 @@ pub(crate) struct Loading {
     /// When it is there.
     pub ready: Time,
     /// Tokens that are computed then.
-    computed: u32,
+    pub computed: u32,
     /// Blocks in front that could be found when it set out.
     hits: u32,
 }
@@ -129,9 +129,8 @@ impl Engine {
         let mut i = 0;
         while i < self.loading.len() && *budget > 0 && self.running.len() < self.config.max_num_seqs as usize {
             let Loading { slot, ready, computed, hits } = self.loading[i];
-            let ahead = self.sequences[slot].known - computed;
-            let longest = self.config.long_prefill_token_threshold.unwrap_or(u32::MAX);
-            let n = ahead.min(longest).min(*budget);
+            let ahead = self.ahead(slot, computed);
+            let n = ahead.min(*budget);
             let whole = self.config.chunked_prefill || n == ahead;
             if ready > start || !whole || !self.adapter_has_room(slot) {
                 i += 1;
@@ -141,6 +140,12 @@ impl Engine {
             let joined = self.begin(slot, computed, hits, n, start);
             self.join(joined, budget, batch);
         }
+    }
+
+    /// Tokens of a sequence that may be computed in one step, once `computed` are.
+    pub(crate) fn ahead(&self, slot: u32, computed: u32) -> u32 {
+        let longest = self.config.long_prefill_token_threshold.unwrap_or(u32::MAX);
+        (self.sequences[slot].known - computed).min(longest)
     }
 
     /// Whether a sequence's adapter finds a place among those that run.

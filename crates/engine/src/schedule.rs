@@ -269,7 +269,12 @@ impl Engine {
             self.counters.prefix_hits += u64::from(computed);
         }
         if let Some(far) = far {
-            return Admitted::Loads(self.set_out(slot, hits, &far, start));
+            let loading = self.set_out(slot, hits, &far, start);
+            if loading.ready > start {
+                return Admitted::Loads(loading);
+            }
+            let n = self.ahead(slot, loading.computed).min(budget);
+            return Admitted::Joins(self.begin(slot, loading.computed, hits, n, start));
         }
         Admitted::Joins(self.begin(slot, computed, hits, n, start))
     }

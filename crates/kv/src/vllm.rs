@@ -1,5 +1,6 @@
 //! KV events as vLLM publishes them: MessagePack, in older versions as arrays, in newer ones as maps.
 
+use crate::Log;
 use crate::msgpack::{Head, Reader};
 
 /// One message: the events of one step, and when it was.
@@ -64,6 +65,38 @@ pub struct Removed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a batch of KV events: {0}")]
 pub struct NotEvents(&'static str);
+
+/// The changes of a step as vLLM would tell them: blocks whose parents chain are one event.
+pub fn of_log(log: &Log) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    for event in log.events() {
+        match event {
+            crate::Event::Stored(s) => {
+                let tokens = log.tokens(s).unwrap_or(&[]);
+                let parent = s.parent.map(|p| p.get());
+                match events.last_mut() {
+                    Some(Event::Stored(run)) if parent.is_some() && run.hashes.last() == parent.as_ref() => {
+                        run.hashes.push(s.hash.get());
+                        run.tokens.extend_from_slice(tokens);
+                    }
+                    _ => events.push(Event::Stored(Stored {
+                        hashes: vec![s.hash.get()],
+                        parent,
+                        tokens: tokens.to_vec(),
+                        block_size: log.block_size(),
+                        ..Stored::default()
+                    })),
+                }
+            }
+            crate::Event::Removed { hash } => match events.last_mut() {
+                Some(Event::Removed(run)) => run.hashes.push(hash.get()),
+                _ => events.push(Event::Removed(Removed { hashes: vec![hash.get()], ..Removed::default() })),
+            },
+            crate::Event::Cleared => events.push(Event::Cleared),
+        }
+    }
+    events
+}
 
 /// Reads the payload of one message, in either encoding.
 pub fn decode(payload: &[u8]) -> Result<Batch, NotEvents> {

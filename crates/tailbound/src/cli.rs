@@ -22,6 +22,8 @@ pub enum Command {
     /// Run a fleet in virtual time, router and engines, and report as if it had been measured
     #[command(after_help = SIM_EXAMPLES)]
     Sim(crate::sim::SimArgs),
+    /// Learn from a measured run how long a server's steps take, for the emulator and the simulator
+    Fit(crate::fit::FitArgs),
     /// Serve a model that isn't there: an OpenAI-compatible server around a simulated engine
     Emulate(Box<crate::emulate::EmulateArgs>),
     /// See it work in a few seconds: no model, no accelerator, no network

@@ -27,6 +27,15 @@ pub struct EmulateArgs {
     /// Model names to answer to [default: the profile's model]
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub served_model_name: Vec<String>,
+    /// Publish changes of the prefix cache over ZeroMQ, as vLLM takes it: {"enable_kv_cache_events":true,"publisher":"zmq","endpoint":"tcp://*:5557",…}
+    #[arg(long, value_name = "JSON", help_heading = "KV events")]
+    pub kv_events_config: Option<String>,
+    /// How they are written: arrays (vLLM of 2025), events (0.33: an array of maps), maps
+    #[arg(long, value_name = "FORM", default_value = "events", value_parser = ["arrays", "events", "maps"], help_heading = "KV events")]
+    pub kv_events_encoding: String,
+    /// The step law that `tailbound fit --output FILE` learnt, instead of the profile's
+    #[arg(long, value_name = "FILE", conflicts_with = "step_time", help_heading = "Engine")]
+    pub law: Option<PathBuf>,
     /// Constant step time instead of the profile's law, e.g. 20ms
     #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "Engine")]
     pub step_time: Option<Dur>,
@@ -159,6 +168,7 @@ pub fn config(args: &EmulateArgs) -> Outcome<emulator::Config> {
         data_parallel_size: args.data_parallel_size,
         tokenizer: args.tokenizer.clone(),
         api_key,
+        kv_events: kv_events(args)?,
         truth_log: args.truth_log.clone(),
         spin: args.spin,
         answer_length: args.answer_length,
@@ -171,19 +181,77 @@ pub fn config(args: &EmulateArgs) -> Outcome<emulator::Config> {
             slow_first_byte_rate: args.slow_first_byte_rate,
             slow_first_byte: args.slow_first_byte,
         },
-        ..emulator::Config::new(engine_config(args, profile))
+        ..emulator::Config::new(engine_config(args, profile)?)
     };
     config.validate().map_err(|e| Failure::usage(e.to_string()))?;
     Ok(config)
 }
 
-fn engine_config(args: &EmulateArgs, profile: &Profile) -> engine::Config {
-    let base = profile.config();
-    let law = match args.step_time {
-        Some(step) => Law::Constant { step, per_prefill_token: args.prefill_token_time },
-        None => base.law.clone(),
+/// `--kv-events-config`, dumb; names and defaults are vLLM's.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct KvEventsArgs {
+    enable_kv_cache_events: bool,
+    publisher: String,
+    endpoint: String,
+    replay_endpoint: Option<String>,
+    buffer_steps: usize,
+    hwm: usize,
+    max_queue_size: usize,
+    topic: String,
+}
+
+impl Default for KvEventsArgs {
+    fn default() -> KvEventsArgs {
+        let emulator::KvEventsConfig { endpoint, replay_endpoint, buffer_steps, hwm, topic, .. } = Default::default();
+        let publisher = "zmq".to_owned();
+        let max_queue_size = 100_000;
+        KvEventsArgs {
+            enable_kv_cache_events: false,
+            publisher,
+            endpoint,
+            replay_endpoint,
+            buffer_steps,
+            hwm,
+            max_queue_size,
+            topic,
+        }
+    }
+}
+
+fn kv_events(args: &EmulateArgs) -> Outcome<Option<emulator::KvEventsConfig>> {
+    let Some(json) = &args.kv_events_config else { return Ok(None) };
+    let wrong = |e: String| Failure::usage(format!("--kv-events-config: {e}"));
+    let kv: KvEventsArgs = serde_json::from_str(json).map_err(|e| wrong(e.to_string()))?;
+    if !kv.enable_kv_cache_events || kv.publisher == "null" {
+        return Ok(None);
+    }
+    if kv.publisher != "zmq" {
+        return Err(wrong(format!("publisher `{}` is neither zmq nor null", kv.publisher)));
+    }
+    let encoding = match args.kv_events_encoding.as_str() {
+        "arrays" => emulator::Encoding::Arrays,
+        "maps" => emulator::Encoding::Maps,
+        _ => emulator::Encoding::Events,
     };
-    engine::Config {
+    Ok(Some(emulator::KvEventsConfig {
+        endpoint: kv.endpoint,
+        replay_endpoint: kv.replay_endpoint,
+        buffer_steps: kv.buffer_steps,
+        hwm: kv.hwm.min(kv.max_queue_size),
+        topic: kv.topic,
+        encoding,
+    }))
+}
+
+fn engine_config(args: &EmulateArgs, profile: &Profile) -> Outcome<engine::Config> {
+    let base = profile.config();
+    let law = match (args.step_time, &args.law) {
+        (Some(step), _) => Law::Constant { step, per_prefill_token: args.prefill_token_time },
+        (None, Some(file)) => crate::fit::law(file)?,
+        (None, None) => base.law.clone(),
+    };
+    Ok(engine::Config {
         law,
         max_num_seqs: args.max_num_seqs.unwrap_or(base.max_num_seqs),
         max_num_batched_tokens: args.max_num_batched_tokens.unwrap_or(base.max_num_batched_tokens),
@@ -199,5 +267,5 @@ fn engine_config(args: &EmulateArgs, profile: &Profile) -> engine::Config {
         }),
         seed: Seed(args.seed),
         ..base
-    }
+    })
 }

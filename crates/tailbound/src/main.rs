@@ -10,6 +10,7 @@ mod doctor;
 mod emulate;
 mod export;
 mod failure;
+mod fit;
 mod http;
 mod hub;
 mod output;
@@ -54,6 +55,7 @@ fn run(command: Command) -> Outcome<u8> {
             BenchCommand::Loadgen(args) => bench::loadgen::run(&args),
         },
         Command::Sim(args) => sim::run(&args),
+        Command::Fit(args) => fit::run(&args),
         Command::Emulate(args) => emulate::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Doctor(args) => doctor::run(&args),

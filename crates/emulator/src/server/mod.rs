@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tailbound_clock::{Dur, Time};
-use tailbound_engine::{Effect, Emit, Engine, Event};
+use tailbound_engine::{Effect, Emit, Engine, Event, KvEvents};
 use tailbound_os::clock::{WallAnchor, now};
 use tailbound_os::poll::{Epoll, EventFd};
 use tailbound_os::usage::thread_cpu;
@@ -27,6 +27,7 @@ use tailbound_os::usage::thread_cpu;
 use crate::answer::Lexicon;
 use crate::config::Config;
 use crate::error::EmulatorError;
+use crate::kv_events::Publisher;
 use crate::metrics::Histograms;
 use crate::tokenizer::Tokenizer;
 use crate::truth::{Lateness, Log, Summary};
@@ -57,6 +58,8 @@ impl Control {
 /// One replica.
 struct Rank {
     engine: Engine,
+    number: u32,
+    publisher: Option<Publisher>,
     histograms: Histograms,
     errors: u64,
     /// What is added to the engine's times to get ours.
@@ -129,7 +132,7 @@ impl Server {
             Some(path) => Tokenizer::File(Box::new(tailbound_token::Tokenizer::load(path)?)),
         };
         let lexicon = Lexicon::of(&tokenizer)?;
-        let ranks = (0..config.data_parallel_size).map(|_| Rank::new(&config.engine)).collect::<Result<_, _>>()?;
+        let ranks = (0..config.data_parallel_size).map(|n| Rank::new(&config, n)).collect::<Result<_, _>>()?;
         let log = config.truth_log.as_deref().map(Log::create).transpose()?;
 
         // Without more descriptors than the usual 1,024 most clients would be turned away; what cannot be raised shows there.
@@ -243,6 +246,7 @@ impl Server {
         self.scratch.effects.clear();
         // An idle engine begins with all that came in this turn, so not before the last of it; a busy one goes by its plan.
         r.engine.on(due.max(r.last_submit) - slip, Event::Wake, &mut self.scratch.effects);
+        r.publish(&self.anchor);
         let mut emits = std::mem::take(&mut self.scratch.emits);
         emits.clear();
         emits.extend_from_slice(r.engine.emitted());
@@ -321,16 +325,27 @@ impl Server {
 }
 
 impl Rank {
-    fn new(config: &tailbound_engine::Config) -> Result<Rank, EmulatorError> {
+    fn new(config: &Config, number: u32) -> Result<Rank, EmulatorError> {
+        let publisher = config.kv_events.as_ref().map(|kv| Publisher::open(kv, number)).transpose()?;
+        let kv_events = if publisher.is_some() { KvEvents::Tokens } else { config.engine.kv_events };
         Ok(Rank {
-            engine: Engine::new(config.clone())?,
-            histograms: Histograms::new(config.max_model_len),
+            engine: Engine::new(tailbound_engine::Config { kv_events, ..config.engine.clone() })?,
+            number,
+            publisher,
+            histograms: Histograms::new(config.engine.max_model_len),
             errors: 0,
             slip: Dur::ZERO,
             due: None,
             last_submit: Time::ZERO,
             fresh: false,
         })
+    }
+
+    /// Tells what the engine's last event changed in its cache.
+    fn publish(&self, anchor: &WallAnchor) {
+        if let Some(publisher) = &self.publisher {
+            publisher.publish(self.engine.kv(), anchor.unix_ns(now()) as f64 * 1e-9, self.number);
+        }
     }
 
     /// Looks again at when the engine wants to be woken.

@@ -158,6 +158,7 @@ impl Server {
         for rank in &mut self.ranks {
             self.scratch.effects.clear();
             rank.engine.on(at - rank.slip, Event::ResetPrefixCache, &mut self.scratch.effects);
+            rank.publish(&self.anchor);
             all &= self.scratch.effects.contains(&Effect::PrefixCacheReset { done: true });
         }
         all

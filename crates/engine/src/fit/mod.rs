@@ -2,7 +2,9 @@
 //! until the model's times are the measured ones.
 
 mod closed;
+mod open;
 mod squares;
 
 pub use closed::{Closed, Means};
+pub use open::{Asked, Errors, FitError, Learnt, learn};
 pub use squares::{Fitted, Stop, least_squares};

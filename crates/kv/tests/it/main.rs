@@ -4,6 +4,7 @@
 use serde_json::Value;
 use tailbound_kv::published::{fnv_cbor, sha256_cbor};
 use tailbound_kv::vllm::{self, Event};
+use tailbound_kv::{Encoding, encode};
 use tailbound_testdata::read;
 
 fn vectors() -> Option<Value> {
@@ -67,6 +68,35 @@ fn every_prefix_of_a_batch_is_refused() {
     let whole = unhex(v["kv_event_batch_map_hex"].as_str().unwrap());
     for cut in 0..whole.len() {
         assert!(vllm::decode(&whole[..cut]).is_err(), "{cut} of {} bytes", whole.len());
+    }
+}
+
+/// What a real vLLM 0.32 sent, read and written again, is the same to the byte.
+#[test]
+fn captured_events_are_written_as_vllm_wrote_them() {
+    for size in ["32", "128"] {
+        let Some(frames) = read(&format!("engines/vllm/kvevents_bs{size}.frames.hex")) else { return };
+        for frame in frames.lines() {
+            let payload = frame.split(' ').nth(2).unwrap();
+            let batch = vllm::decode(&unhex(payload)).unwrap();
+            assert_eq!(hex(&encode(&batch, Encoding::Events)), payload);
+        }
+    }
+}
+
+#[test]
+fn every_encoding_is_read_back() {
+    let Some(v) = vectors() else { return };
+    for name in ["kv_event_batch_array_hex", "kv_event_batch_map_hex"] {
+        let mut batch = vllm::decode(&unhex(v[name].as_str().unwrap())).unwrap();
+        batch.dp_rank = Some(3);
+        batch
+            .events
+            .push(Event::Removed(vllm::Removed { hashes: vec![0, 127, 128, 70_000, u64::MAX], ..Default::default() }));
+        batch.events.push(Event::Cleared);
+        for encoding in [Encoding::Arrays, Encoding::Events, Encoding::Maps] {
+            assert_eq!(vllm::decode(&encode(&batch, encoding)).unwrap(), batch, "{encoding:?}");
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! One replica: an engine, its own time, and what can go wrong with it.
 
-mod events;
 mod pace;
 
 use pace::Pace;
@@ -159,7 +158,7 @@ impl Replica {
         if self.engine.kv().events().is_empty() {
             return None;
         }
-        let events = events::as_vllm(self.engine.kv());
+        let events = tailbound_kv::vllm::of_log(self.engine.kv());
         self.seq += 1;
         Some((self.seq - 1, Batch { ts: 0.0, events, dp_rank: None }))
     }

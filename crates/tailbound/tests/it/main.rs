@@ -9,6 +9,7 @@ mod capacity;
 mod commands;
 mod compare;
 mod curve;
+mod fit;
 mod loadgen_cli;
 mod loadgen_run;
 mod machine;
