@@ -45,6 +45,7 @@ pub use lengths::{Lengths, Pair, TokenSource, Tokens};
 pub use over_time::{Drift, OverTime, Percentiles, Slice, over_time};
 pub use request::{departure, output_tokens, tpot_ns};
 pub use steady::Steady;
+pub use student::mean_interval;
 pub use summary::{Coalesced, RequestCounts, StampMix, Summary, Throughput};
 pub use verdict::{Bounds, ClientHealth, Code, Reason, Verdict, judge};
 pub use vllm::Vllm;

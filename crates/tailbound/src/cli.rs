@@ -61,6 +61,9 @@ pub enum BenchCommand {
     /// MLPerf Endpoints: the curve of system throughput against speed for each user, point by point
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<crate::bench::curve::args::CurveArgs>),
+    /// A load described in a file: phases, classes, objectives, thresholds, repetitions
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(crate::bench::scenario::RunArgs),
     /// Many benchmarks of many servers, started and stopped in turn (vLLM's flags, files and folders)
     Sweep(crate::bench::sweep::args::SweepArgs),
     /// The largest rate (or concurrency) at which the objectives hold, with an interval; exit codes: 0 found, 99 none or not the one expected
@@ -107,6 +110,32 @@ Examples:
 
 Exit codes: 0 found (with --expect: yes), 1 could not run, 2 wrong usage, 3 undecided or limited by this client, 99 no load meets the
 objectives (with --expect: no), 130 interrupted (the same command with --output-dir goes on).";
+
+const RUN_EXAMPLES: &str = "\
+A scenario:
+  objectives = { ttft = \"500ms\", tpot = \"50ms\", attainment = 0.95 }
+  [serve]                    # any flag of `bench serve`
+  port = 8000
+  random-input-len = 200
+  [[phase]]
+  name = \"up\"
+  executor = \"ramping-arrival-rate\"
+  stages = [{ duration = \"1min\", target = \"10/s\" }, { duration = \"5min\", target = \"10/s\" }]
+  [[phase]]                  # begins when the one before has ended, unless it says `start`
+  executor = \"constant-clients\"
+  clients = 32
+  duration = \"2min\"
+  [[threshold]]
+  metric = \"ttft\"
+  percentile = 99
+  below = \"2s\"
+  abort = true
+  [repeat]
+  until = \"median_ttft_ms\"
+  within = 0.05
+
+Executors: shared-iterations, per-client-iterations, constant-clients, ramping-clients, constant-arrival-rate, ramping-arrival-rate (docs/scenario.md).
+Exit codes: 0 valid and everything held, 2 wrong scenario, 3 INVALID, 99 an objective or a threshold was missed, 130 interrupted.";
 
 const SIM_EXAMPLES: &str = "\
 A scenario:

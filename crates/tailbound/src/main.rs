@@ -50,6 +50,7 @@ fn run(command: Command) -> Outcome<u8> {
             BenchCommand::Serve(args) => bench::serve::run(&args),
             BenchCommand::Compare(args) => bench::compare::run(&args),
             BenchCommand::Curve(args) => bench::curve::run(&args),
+            BenchCommand::Run(args) => bench::scenario::run(&args),
             BenchCommand::Sweep(args) => bench::sweep::run(&args.command),
             BenchCommand::Capacity(args) => bench::capacity::run(&args),
             BenchCommand::Loadgen(args) => bench::loadgen::run(&args),

@@ -20,6 +20,11 @@ pub fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(failure.exit)
 }
 
+/// What is wrong with flags that came from elsewhere than the command line.
+pub fn explained(error: &clap::Error) -> Failure {
+    failure(&error.to_string())
+}
+
 /// The parser writes `error: CAUSE`, where the cause may go on in indented lines, then `tip: …` lines, the usage and a pointer to
 /// `--help`. Usage and pointer go: the first would hide the cause, which names the flag.
 fn failure(text: &str) -> Failure {

@@ -120,9 +120,9 @@ impl Spec {
         ];
         if let Some((flag, _)) = others.into_iter().find(|(_, given)| *given) {
             let hint = "the phases say how many requests there are, and when they leave";
-            return Err(wrong(flag, None, "contradicts --scenario", hint));
+            return Err(wrong(flag, None, "contradicts the phases", hint));
         }
-        let phases = Phases::plan(phases, self.seed).map_err(|e| wrong("--scenario", None, e.to_string(), ""))?;
+        let phases = Phases::plan(phases, self.seed).map_err(|e| wrong("scenario", None, e.to_string(), ""))?;
         Ok(Plan {
             law: Law::Phases,
             normalize: Normalize::None,

@@ -116,8 +116,12 @@ impl Plan {
         self.endless
     }
 
-    /// How many prompts are worth preparing; `None` for an endless plan, which goes round what there is.
+    /// How many prompts are worth preparing; `None` for an endless plan, which goes round what there is. Phases always say a number: a
+    /// thousand for each whose requests depend on the server, and go round them.
     pub fn prompts_needed(&self) -> Option<u32> {
+        if let Some(phases) = &self.phases {
+            return Some((0..phases.all.len()).map(|phase| phases.planned(phase).unwrap_or(1000)).sum());
+        }
         (!self.endless).then_some(self.requests)
     }
 

@@ -25,7 +25,7 @@ pub struct Spec {
     pub schedule: Option<Vec<Dur>>,
     /// Which requests follow from which. The law (or the schedule) then says when sessions begin.
     pub sessions: Option<Sessions>,
-    /// `--scenario`: the load as phases, instead of one law.
+    /// A scenario's: the load as phases, instead of one law.
     pub phases: Option<Vec<Phase>>,
     /// `--max-concurrency`: at most so many requests in flight.
     pub max_concurrency: Option<i64>,

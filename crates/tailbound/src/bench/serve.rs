@@ -20,6 +20,7 @@ pub mod target;
 pub mod tokens;
 pub mod trace_args;
 
+use super::scenario::thresholds::Watcher;
 use crate::bundle::{self, Kind};
 use crate::failure::{Outcome, exit};
 use crate::http::Server;
@@ -94,10 +95,17 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
         return Ok(None);
     }
     let acks = discover::ready(args, &server, &prepared)?;
-    let names = live::Names::new(&model, &counter, &prompts, &prepared, outline);
+    let names = live::Names::new(&model, &counter, &prompts, &prepared, outline).of_scenario(args);
     // The bodies are written: texts and rows would only take their memory a second time.
     drop((prompts, data_set, replay));
-    let (rows, ending) = live::run(args, &plan, &server, &prepared, &names, acks, &mut |_| true)?;
+    let mut watcher = args.load.phased.as_deref().map(|phased| Watcher::new(phased, &plan));
+    let (rows, ending) = live::run(args, &plan, &server, &prepared, &names, acks, &mut |row| match &mut watcher {
+        Some(watcher) => watcher.row(row).is_none_or(|why| {
+            eprintln!("ended early: {why}");
+            false
+        }),
+        None => true,
+    })?;
     live::assemble(args, &plan, facts, &names, rows, Some(ending)).map(Some)
 }
 

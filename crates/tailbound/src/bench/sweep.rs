@@ -3,6 +3,7 @@
 pub mod args;
 mod experiment;
 mod follow;
+mod pareto;
 mod plot;
 pub mod plot_args;
 mod product;
@@ -20,5 +21,6 @@ pub fn run(command: &SweepCommand) -> Outcome<u8> {
         SweepCommand::Serve(args) => product::run(args),
         SweepCommand::Workload(args) => workload::run(args),
         SweepCommand::Plot(args) => plot::run(args),
+        SweepCommand::PlotPareto(args) => pareto::run(args),
     }
 }

@@ -17,6 +17,7 @@ mod mistakes;
 mod pasted;
 mod program;
 mod replay;
+mod scenario;
 mod servers;
 mod signals;
 mod sim;

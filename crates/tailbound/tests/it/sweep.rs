@@ -324,4 +324,21 @@ fn a_sweep_is_drawn_with_its_invalid_runs_hollow() {
     }
     run(&["bench", "sweep", "plot", sweep.folder.path().join("results").to_str().unwrap()])
         .refuses(2, &["failed to read the folder"]);
+    // The frontier: one client gives a user the most, two give an accelerator the most; four have an INVALID run.
+    let flags = ["--accelerators", "2", "--cost-per-accelerator-hour", "3.6"];
+    let ended = run(&[&["bench", "sweep", "plot_pareto", folder], &flags[..]].concat()).exits(0);
+    let line =
+        |name: &str| ended.stdout.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{}", ended.stdout));
+    assert!(
+        line("one").contains("yes (") && line("two").contains("yes (") && line("four").ends_with("1 INVALID"),
+        "{}",
+        ended.stdout
+    );
+    // 100.25 tokens/s for an accelerator at 3.6 an hour: 1,000,000 / 100.25 s · 0.001/s.
+    assert!(line("two").contains("9.98"), "{}", ended.stdout);
+    assert!(page("pareto/PARETO.svg").contains("class=\"hollow\"") || page("pareto/PARETO.html").contains("hollow"));
+    assert!(page("pareto/PARETO.html").contains("INVALID"));
+    let quotient = ["--per-user", "quotient", "--dry-run"];
+    let ended = run(&[&["bench", "sweep", "plot_pareto", folder], &quotient[..]].concat()).exits(0);
+    assert!(ended.stdout.contains("100 ["), "throughput ÷ clients is 100 or 100.5 or so: {}", ended.stdout);
 }

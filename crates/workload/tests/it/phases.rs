@@ -267,11 +267,11 @@ fn what_makes_no_sense_is_refused_by_phase_and_key() {
         (Executor::RampingArrivalRate { start: f64::NAN, stages: vec![stage(1.0, 1.0)], arrivals }, "start_rate"),
     ] {
         let error = spec(&[phase(executor)]).plan().unwrap_err().to_string();
-        assert!(error.starts_with("--scenario: phase `p`: ") && error.contains(says), "{error}");
+        assert!(error.starts_with("scenario: phase `p`: ") && error.contains(says), "{error}");
     }
     let mut both = spec(&[phase(Executor::ConstantClients { clients: 1, duration: d })]);
     both.request_rate = Some(1.0);
-    assert!(both.plan().unwrap_err().to_string().contains("--request-rate: contradicts --scenario"));
+    assert!(both.plan().unwrap_err().to_string().contains("--request-rate: contradicts the phases"));
     assert!(spec(&[]).plan().is_err());
 }
 

@@ -20,7 +20,8 @@ pub struct Again {
 
 /// Rebuilds a run. One that died is as if interrupted.
 pub fn again(kept: Kept) -> Outcome<Again> {
-    let args = flags(&kept)?;
+    let mut args = flags(&kept)?;
+    args.load.phased = kept.names.phased.clone().map(Into::into);
     let replay = kept.names.replay.as_ref();
     let mut plan = plan::plan(&args.load, replay)?;
     // The passes of a point go round its prompts.

@@ -1,8 +1,10 @@
 //! The flags of `tailbound bench serve`, parsed and dumb: names, types and help only. What they mean together is judged in `plan`.
 
+use crate::bench::scenario::file::Phased;
 use crate::units;
 use clap::{Args, Command, FromArgMatches, ValueEnum};
 use std::path::PathBuf;
+use std::sync::Arc;
 use tailbound_clock::Dur;
 
 /// Measure a server under load.
@@ -94,6 +96,9 @@ pub struct TargetArgs {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Load")]
 pub struct LoadArgs {
+    /// Phases instead of one law (`bench run`)
+    #[arg(skip)]
+    pub phased: Option<Arc<Phased>>,
     /// How many requests [default: 1000, or as many as fit into --duration]
     #[arg(long, value_name = "N", value_parser = units::count)]
     pub num_prompts: Option<u64>,
@@ -184,6 +189,9 @@ pub struct PayloadArgs {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Reporting")]
 pub struct ReportArgs {
+    /// The command that makes these flags again, where it isn't this process's
+    #[arg(skip)]
+    pub argv: Option<Vec<String>>,
     /// First part of the result file's name [default: the backend]
     #[arg(long)]
     pub label: Option<String>,

@@ -69,7 +69,7 @@ impl<'a> Judged<'a> {
 
     /// By the verdict and the objectives.
     pub fn exit_code(&self) -> u8 {
-        let met = self.summary.goodput.as_ref().is_none_or(|g| g.met());
+        let met = self.summary.goodput.as_ref().is_none_or(|g| g.met()) && self.ran.thresholds_held;
         super::exit_code(self.ran.interrupted(), self.ran.terminated, self.verdict.valid(), met)
     }
 }

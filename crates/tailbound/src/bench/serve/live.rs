@@ -9,6 +9,8 @@ use super::requests::{self, Prepared};
 use super::target::Endpoint;
 use super::tokens::Counter;
 use crate::bench::point::Shape;
+use crate::bench::scenario::file::Phased;
+use crate::bench::scenario::thresholds::Watcher;
 use crate::failure::{Failure, Outcome};
 use crate::http::Server;
 use crate::progress;
@@ -43,6 +45,8 @@ pub struct Ran {
     pub extras: Extras,
     /// Sentences for the reader: what was asked for and not permitted.
     pub notes: Vec<String>,
+    /// Whether every threshold of its scenario held.
+    pub thresholds_held: bool,
     /// Whether SIGTERM ended it.
     pub terminated: bool,
     /// The hash of its plan.
@@ -68,6 +72,9 @@ pub struct Names {
     /// What was replayed, if a trace was.
     #[serde(default)]
     pub replay: Option<Outline>,
+    /// The phases, if the load has them.
+    #[serde(default)]
+    pub phased: Option<Phased>,
     lengths_exact: bool,
     /// Whether the server puts a chat template around prompts.
     #[serde(default)]
@@ -161,6 +168,7 @@ impl Names {
             tokenizer_id: counter.id(),
             num_prompts: prompts.prompts.len(),
             replay: replay.cloned(),
+            phased: None,
             // What a chat template adds is the server's secret, so lengths can be held to only where the prompt is sent as it is.
             lengths_exact: !matches!(counter, Counter::None) && prepared.api() == Api::Completions,
             templated: !matches!(prepared.api(), Api::Completions | Api::LlamaCompletion | Api::TgiGenerate),
@@ -185,6 +193,12 @@ impl Names {
         Names { point, ..self }
     }
 
+    /// The same, of a load of phases, and of the command that makes its flags again.
+    pub fn of_scenario(self, args: &ServeArgs) -> Names {
+        let argv = args.report.argv.clone().unwrap_or(self.argv);
+        Names { argv, phased: args.load.phased.as_deref().cloned(), ..self }
+    }
+
     fn date(&self, at: Time) -> LocalDate {
         LocalDate::of_unix_ns(self.anchor.1.saturating_add_signed(at.minus(Time(self.anchor.0))))
     }
@@ -204,13 +218,28 @@ pub fn assemble(
     let (measured, probes) = part(rows, plan);
     let mut measured = measured;
     name_classes(&mut measured, names.replay.as_ref());
+    let phased = args.load.phased.as_deref();
+    if let Some(phased) = phased {
+        name_phases(&mut measured, plan, phased);
+    }
     facts.start = ending.origin_ns.map(Time).or_else(|| origin(&measured, plan)).unwrap_or(Time(names.anchor.0));
     facts.end = measured.iter().filter_map(super::judge::ended).max().unwrap_or(facts.start).max(facts.start);
     facts.interrupted = ending.interrupted || cut_off;
     facts.output_forced = requests::forced(args, names.replay.as_ref());
     facts.prompt_lengths_exact = names.lengths_exact;
     facts.templated = names.templated;
-    let groups = groups(&measured, &facts, names.replay.as_ref());
+    let mut groups = groups(&measured, &facts, names.replay.as_ref());
+    let mut notes = ending.notes;
+    let mut thresholds_held = true;
+    if let Some(phased) = phased {
+        groups.extend(by_phase(&measured, &facts, plan, phased));
+        let mut watcher = Watcher::new(phased, plan);
+        measured.iter().for_each(|row| drop(watcher.row(row)));
+        for judged in watcher.judgements() {
+            thresholds_held &= judged.held;
+            notes.push(judged.sentence);
+        }
+    }
     let description = Description {
         date: names.date(facts.end).compact(),
         backend: args.target.backend.clone(),
@@ -248,7 +277,8 @@ pub fn assemble(
         health,
         description,
         extras,
-        notes: ending.notes,
+        notes,
+        thresholds_held,
         terminated: ending.terminated,
         plan: plan.hash().to_string(),
     })
@@ -260,6 +290,31 @@ fn name_classes(rows: &mut [Row], replay: Option<&Outline>) {
     for row in rows {
         row.class = classes.get(row.id as usize).copied().unwrap_or(row.class);
     }
+}
+
+/// The same of a load of phases.
+fn name_phases(rows: &mut [Row], plan: &Plan, phased: &Phased) {
+    let Some(phases) = plan.phases() else { return };
+    for row in rows {
+        let class = phases.of(IntentId(row.id as u32)).and_then(|phase| phased.class_of.get(phase));
+        row.class = class.copied().unwrap_or(row.class);
+    }
+}
+
+/// The requests by phase and by class, where there is more than one of them.
+fn by_phase(rows: &[Row], facts: &RunFacts, plan: &Plan, phased: &Phased) -> Vec<Grouping> {
+    let Some(phases) = plan.phases() else { return Vec::new() };
+    let phase = |row: &Row| phases.of(IntentId(row.id as u32));
+    let class = |row: &Row| phase(row).and_then(|p| phased.class_of.get(p)).map(|&class| usize::from(class));
+    let names: Vec<String> = phases.names().map(str::to_owned).collect();
+    let by: [(&str, &[String], &dyn Fn(&Row) -> Option<usize>); 2] =
+        [("class", &phased.classes, &class), ("phase", &names, &phase)];
+    let told = by.into_iter().filter(|(_, names, _)| names.len() > 1);
+    told.map(|(by, names, of)| {
+        let named = names.iter().cloned().zip(by_group(rows, facts, names.len(), of));
+        Grouping { by, groups: named.filter(|(_, group)| group.requests.planned > 0).collect() }
+    })
+    .collect()
 }
 
 /// The requests by class, by client and by turn, where there is more than one of them.

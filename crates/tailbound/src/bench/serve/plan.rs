@@ -28,7 +28,8 @@ pub fn fit(
     plan: Arc<workload::Plan>,
     prompts: usize,
 ) -> Outcome<Arc<workload::Plan>> {
-    if plan.endless() || plan.requests() as usize <= prompts {
+    // Phases go round the prompts.
+    if plan.endless() || plan.phases().is_some() || plan.requests() as usize <= prompts {
         return Ok(plan);
     }
     self::plan(&LoadArgs { num_prompts: Some(prompts as u64), ..args.clone() }, replay)
@@ -53,7 +54,7 @@ fn spec(args: &LoadArgs, replay: Option<&Outline>) -> workload::Spec {
         },
         schedule: replay.and_then(|r| r.schedule.clone()),
         sessions: replay.and_then(|r| r.sessions.clone()),
-        phases: None,
+        phases: args.phased.as_ref().map(|p| p.phases.clone()),
         max_concurrency: args.max_concurrency,
         num_warmups: args.num_warmups,
         duration: args.duration,
@@ -79,7 +80,8 @@ pub fn facts(args: &ServeArgs, plan: &workload::Plan, replay: Option<&Outline>) 
         request_rate: finite.filter(|_| ramp.is_none()),
         burstiness: load.burstiness.unwrap_or(1.0),
         ramp,
-        self_timed: replay.is_some_and(|r| r.schedule.is_some()),
+        self_timed: replay.is_some_and(|r| r.schedule.is_some())
+            || load.phased.iter().flat_map(|p| &p.phases).any(|p| p.executor.open_loop()),
         max_concurrency: plan.max_concurrency(),
         objectives: preset_or_given(args, replay)?,
         deadlines: args
@@ -95,33 +97,35 @@ fn preset_or_given(args: &ServeArgs, replay: Option<&Outline>) -> Outcome<stats:
     let share = args.report.attainment.or(terms.as_ref().map(|terms| terms.attainment)).unwrap_or(0.9);
     let own: Vec<String> = terms.iter().flat_map(|terms| terms.goodput).map(|text| (*text).to_owned()).collect();
     let given = &args.report.goodput;
-    objectives(if given.is_empty() { &own } else { given }, &args.report.class_goodput, share, replay)
+    let phased = args.load.phased.as_ref();
+    let known = replay.map(|r| &r.classes.names).or(phased.map(|p| &p.classes)).map_or(&[][..], Vec::as_slice);
+    objectives(if given.is_empty() { &own } else { given }, &args.report.class_goodput, share, known)
 }
 
-/// What requests are held to: all of them to `goodput`, those of a class with its own to `class_goodput`, in a share of them.
+/// What requests are held to: all of them to `goodput`, those of a class (one of those `known`) with its own to `class_goodput`, in a
+/// share of them.
 pub fn objectives(
     goodput: &[String],
     class_goodput: &[String],
     required_share: f64,
-    replay: Option<&Outline>,
+    known: &[String],
 ) -> Outcome<stats::Objectives> {
     if !(required_share > 0.0 && required_share <= 1.0) {
         return Err(Failure::usage(format!("--attainment {required_share}: a share lies over 0 and up to 1")));
     }
     let all = goodput.iter().map(|text| objective(text)).collect::<Outcome<Vec<_>>>()?;
-    let by_class = class_goodput.iter().map(|text| class_objectives(text, replay)).collect::<Outcome<Vec<_>>>()?;
+    let by_class = class_goodput.iter().map(|text| class_objectives(text, known)).collect::<Outcome<Vec<_>>>()?;
     Ok(stats::Objectives { all, by_class, required_share })
 }
 
 /// `CLASS=ttft:500,tpot:50`: the class's number and its own objectives.
-fn class_objectives(text: &str, replay: Option<&Outline>) -> Outcome<(u16, Vec<stats::Objective>)> {
+fn class_objectives(text: &str, known: &[String]) -> Outcome<(u16, Vec<stats::Objective>)> {
     let wrong = |what: String| Failure::usage(format!("--class-goodput {text}: {what}"));
     let Some((class, limits)) = text.rsplit_once('=') else {
         return Err(
             wrong("not of the form CLASS=METRIC:MS".into()).hint("e.g. --class-goodput 'API log=ttft:500,tpot:50'")
         );
     };
-    let known = replay.map_or(&[][..], |replay| &replay.classes.names);
     let Some(number) = known.iter().position(|name| name == class.trim()) else {
         return Err(match known {
             [] => wrong("the data set tells no classes".into()).hint("use --goodput"),

@@ -27,6 +27,8 @@ pub struct Prepared {
     bodies: Bodies,
     lengths: Vec<(Option<u32>, u32)>,
     classes: Vec<u16>,
+    /// Each phase's class, in a load of phases.
+    phase_classes: Vec<u16>,
     probe: Box<[u8]>,
     id_prefix: String,
     stream: bool,
@@ -74,6 +76,7 @@ impl Prepared {
             bodies,
             lengths,
             classes: replay.map_or(Vec::new(), |replay| replay.outline.classes.small()),
+            phase_classes: args.load.phased.as_ref().map_or(Vec::new(), |p| p.class_of.clone()),
             probe,
             id_prefix: args.target.request_id_prefix.clone().unwrap_or_else(random_prefix),
             stream,
@@ -110,6 +113,11 @@ impl Prepared {
         self.numbered(0, 0, "ready".into())
     }
 
+    fn phase_class(&self, number: u32) -> Option<u16> {
+        let phase = self.plan.phases()?.of(IntentId(number))?;
+        self.phase_classes.get(phase).copied()
+    }
+
     /// Request `number`, of prompt `item` (past the last it begins again), named `id`.
     pub fn numbered(&self, number: u32, item: usize, id: Cow<'_, str>) -> client::Request<'_> {
         let passes = self.passes.as_ref();
@@ -124,7 +132,7 @@ impl Prepared {
             stream: self.stream,
             choices: self.choices,
             keep_text,
-            class: self.classes.get(item).copied().unwrap_or(0),
+            class: self.phase_class(number).or(self.classes.get(item).copied()).unwrap_or(0),
             prompt_tokens,
             output_tokens: Some(output_tokens),
             ..client::Request::new(self.endpoint.api, &self.endpoint.path, body)

@@ -23,6 +23,9 @@ pub enum SweepCommand {
     /// Draw one variable of a sweep's runs against another: SVG files and a page
     #[command(after_help = PLOT_EXAMPLES)]
     Plot(Box<super::plot_args::PlotArgs>),
+    /// Draw speed for each user against speed for each accelerator, and the frontier of what nothing beats
+    #[command(name = "plot_pareto", alias = "plot-pareto", alias = "pareto", after_help = PARETO_EXAMPLES)]
+    PlotPareto(Box<super::plot_args::ParetoArgs>),
 }
 
 const SERVE_EXAMPLES: &str = "\
@@ -47,6 +50,11 @@ const PLOT_EXAMPLES: &str = "\
 Examples:
   tailbound bench sweep plot results/first --var-x max_concurrency --var-y p99_ttft_ms --curve-by max_num_seqs
   tailbound bench sweep plot results/first --filter-by 'max_concurrency<=64' --fig-by model_id --scale-y log";
+
+const PARETO_EXAMPLES: &str = "\
+Examples:
+  tailbound bench sweep plot_pareto results/first --accelerators 2 --cost-per-accelerator-hour 2.5
+  tailbound bench sweep plot_pareto results/first --per-user quotient      # vLLM's throughput ÷ users";
 
 /// What servers, benchmarks and folders are.
 #[derive(Args, Debug, Clone)]
