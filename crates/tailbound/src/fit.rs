@@ -52,7 +52,7 @@ pub fn run(args: &FitArgs) -> Outcome<u8> {
     };
     let failed = |e| Failure::new(format!("failed to learn from {}: {e}", args.run.display()));
     let learnt = learn(&asked, &config).map_err(failed)?;
-    let json = |value| serde_json::to_string_pretty(value).map_err(Failure::new);
+    let json = |value: &serde_json::Value| serde_json::to_string_pretty(value).map_err(Failure::new);
     if let Some(file) = &args.output {
         let law = serde_json::to_value(learnt.law).map_err(Failure::new)?;
         bundle::write(file, (json(&law)? + "\n").as_bytes())?;

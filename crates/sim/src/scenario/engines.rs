@@ -123,7 +123,8 @@ impl Speculative {
 impl Engines {
     /// The law, and sizes that suit it.
     fn base(&self) -> Result<Config, ScenarioError> {
-        let law = self.step.map(|s| Law::Aic(Aic { decode: s.decode_ms, prefill: s.prefill_ms, knee: s.knee }));
+        let law =
+            self.step.map(|s| Law::Aic(Aic { decode: s.decode_ms, prefill: s.prefill_ms, knee: s.knee, shared: None }));
         let Some(name) = &self.profile else {
             let law = law.ok_or_else(|| ScenarioError::value("engines: give a profile, or the law of a step"))?;
             let kv = self.kv_tokens.ok_or_else(|| ScenarioError::value("engines.kv_tokens: without a profile, say"))?;

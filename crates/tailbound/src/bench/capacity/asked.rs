@@ -26,6 +26,7 @@ pub struct Asked {
 pub fn asked(args: &CapacityArgs, outline: Option<&Outline>, prefill: Option<PrefillProfile>) -> Outcome<Asked> {
     let a = &args.asked;
     share("--attainment", a.attainment)?;
+    let known = outline.map_or(&[][..], |o| o.classes.names.as_slice());
     let objectives = plan::objectives(&a.goodput, &a.class_goodput, a.attainment, known)?;
     let facts = RunFacts {
         request_rate: (!args.search.concurrency).then_some(1.0),

@@ -27,7 +27,7 @@ use tailbound_os::{clock, signals, sleep};
 use tailbound_prompt::PromptSet;
 use tailbound_record::{Moment, Row, StampSource, Why};
 use tailbound_report::{Description, Extras, Grouping, RateChange, SpecDecode};
-use tailbound_stats::{ClientHealth, RunFacts, by_group};
+use tailbound_stats::{ClientHealth, Group, RunFacts, by_group};
 use tailbound_wire::Api;
 use tailbound_workload::{IntentId, Load, Plan, Stage};
 
@@ -307,14 +307,20 @@ fn by_phase(rows: &[Row], facts: &RunFacts, plan: &Plan, phased: &Phased) -> Vec
     let phase = |row: &Row| phases.of(IntentId(row.id as u32));
     let class = |row: &Row| phase(row).and_then(|p| phased.class_of.get(p)).map(|&class| usize::from(class));
     let names: Vec<String> = phases.names().map(str::to_owned).collect();
-    let by: [(&str, &[String], &dyn Fn(&Row) -> Option<usize>); 2] =
-        [("class", &phased.classes, &class), ("phase", &names, &phase)];
-    let told = by.into_iter().filter(|(_, names, _)| names.len() > 1);
-    told.map(|(by, names, of)| {
-        let named = names.iter().cloned().zip(by_group(rows, facts, names.len(), of));
-        Grouping { by, groups: named.filter(|(_, group)| group.requests.planned > 0).collect() }
-    })
-    .collect()
+    let mut told = Vec::new();
+    if phased.classes.len() > 1 {
+        told.push(grouped("class", &phased.classes, by_group(rows, facts, phased.classes.len(), class)));
+    }
+    if names.len() > 1 {
+        told.push(grouped("phase", &names, by_group(rows, facts, names.len(), phase)));
+    }
+    told
+}
+
+/// Groups with their names, but for those nothing was planned for.
+fn grouped(by: &'static str, names: &[String], figures: Vec<Group>) -> Grouping {
+    let named = names.iter().cloned().zip(figures);
+    Grouping { by, groups: named.filter(|(_, group)| group.requests.planned > 0).collect() }
 }
 
 /// The requests by class, by client and by turn, where there is more than one of them.
@@ -324,9 +330,7 @@ fn groups(rows: &[Row], facts: &RunFacts, replay: Option<&Outline>) -> Vec<Group
     let told = by.into_iter().filter(|(_, labels)| labels.names.len() > 1);
     told.map(|(by, labels)| {
         let of = |row: &Row| labels.of.get(row.id as usize).map(|&index| index as usize);
-        let figures = by_group(rows, facts, labels.names.len(), of);
-        let named = labels.names.iter().cloned().zip(figures);
-        Grouping { by, groups: named.filter(|(_, group)| group.requests.planned > 0).collect() }
+        grouped(by, &labels.names, by_group(rows, facts, labels.names.len(), of))
     })
     .collect()
 }
