@@ -121,7 +121,12 @@ fn config() -> impl Strategy<Value = Config> {
             kv_events,
             policy,
             // Every context has its own length of step.
-            law: Law::Aic(Aic { decode: [6.0, 0.01, 4e-3], prefill: [7.0, 0.02, 1e-6], knee: 200.0 }),
+            law: Law::Aic(Aic {
+                decode: [6.0, 0.01, 4e-3],
+                prefill: [7.0, 0.02, 1e-6],
+                knee: 200.0,
+                shared: Some(Shared { again: 0.5, at_once: 2.0 }),
+            }),
             ..Config::new(constant(), tokens.div_ceil(block_size), 140)
         },
     )
