@@ -53,7 +53,9 @@ fn a_search_in_virtual_time_finds_what_can_be_asked_for_and_goes_on_where_it_was
 #[test]
 fn concurrency_thresholds_fluidity_and_what_is_infeasible() {
     let of = |more: &str| search(&format!("{MODEL} {SHORT} {more} --format json"));
-    let by = of("--concurrency --first 4 --threshold p90:tpot:10ms p90:ttft:200").exits(0).json();
+    let few = MODEL.replace("--first 50", "--first 4");
+    let limits = "--threshold p90:tpot:10ms p90:ttft:200";
+    let by = search(&format!("{few} {SHORT} --concurrency {limits} --format json")).exits(0).json();
     let held = by["answer"]["capacity"].as_f64().unwrap();
     assert!(held >= 4.0 && held.fract() == 0.0 && by["answer"]["unit"] == "concurrency", "{by}");
     let fluid = of("--fluidity --tbt-deadline 15ms --ttft-deadline 100ms").exits(0).json();
