@@ -56,6 +56,8 @@ impl Watch {
 pub(crate) struct Delayed {
     /// Reads peek.
     peeks: bool,
+    /// Reads of this answer that didn't peek, up to [`PLAIN`].
+    plain: u8,
     /// Bytes seen and still in the socket.
     held: usize,
     /// The kernel has gone back to acknowledging at once, or is about to.
@@ -66,11 +68,18 @@ pub(crate) struct Delayed {
 /// (64 KiB), so that the peer's sending is not shaped.
 const HELD: usize = 1500;
 
+/// So many reads of each answer are plain, and acknowledge at once: what is then left to the kernel's timer comes in bursts on the core that
+/// received the bytes, and on one machine that is the server's, which would be late with first tokens.
+const PLAIN: u8 = 8;
+
 impl Delayed {
     /// For a fresh connection; `peek` unless its reads are to be watched.
     pub fn start(socket: &Socket, peek: bool) -> Delayed {
-        socket.delay_acks();
-        Delayed { peeks: peek && socket.peek_onwards(), ..Delayed::default() }
+        let peeks = peek && socket.peek_onwards();
+        if !peeks {
+            socket.delay_acks();
+        }
+        Delayed { peeks, ..Delayed::default() }
     }
 
     /// Receives what is there and has not been seen.
@@ -78,6 +87,13 @@ impl Delayed {
     pub fn receive(&mut self, socket: &Socket, buf: &mut [u8]) -> io::Result<Option<Stamped>> {
         if !self.peeks {
             return socket.receive(buf);
+        }
+        if self.plain < PLAIN {
+            self.plain += 1;
+            return socket.receive(buf);
+        }
+        if self.held == 0 {
+            socket.delay_acks();
         }
         let got = socket.peek(buf);
         if let Ok(Some(Stamped { len, .. })) = got {
@@ -89,9 +105,15 @@ impl Delayed {
         got
     }
 
+    /// The answer has been read to its end.
+    pub fn end(&mut self, socket: &Socket) {
+        self.release(socket);
+        self.plain = 0;
+    }
+
     /// Takes out of the socket what has been seen: before the connection is closed (a close with bytes unread is a reset), used again, or
     /// read in another way.
-    pub fn release(&mut self, socket: &Socket) {
+    fn release(&mut self, socket: &Socket) {
         if self.held > 0 {
             socket.discard(self.held);
             self.held = 0;

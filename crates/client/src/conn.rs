@@ -69,7 +69,7 @@ impl Conn {
     /// Leaves nothing in the socket of what has been received.
     pub fn take_out(&mut self) {
         if let Some(acks) = &mut self.acks {
-            acks.release(&self.socket);
+            acks.end(&self.socket);
         }
     }
 

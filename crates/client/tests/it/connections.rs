@@ -159,7 +159,12 @@ fn an_answer_read_to_its_end_is_closed_in_good_order() {
                         chunk(&stream_of(4))
                     )
                 };
-                let _ = stream.write_all(answer.as_bytes());
+                // In so many pieces that the last ones are peeked at.
+                let _ = stream.set_nodelay(true);
+                for piece in answer.as_bytes().chunks(answer.len() / 14) {
+                    let _ = stream.write_all(piece);
+                    pause(2);
+                }
                 if until_close {
                     let _ = stream.shutdown(std::net::Shutdown::Write);
                 }
