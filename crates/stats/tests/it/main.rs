@@ -5,4 +5,5 @@ mod compare;
 mod figures;
 mod fluidity;
 mod loadgen;
+mod over_time;
 mod pareto;
