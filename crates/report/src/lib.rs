@@ -4,10 +4,12 @@
 //! definitions, so that whatever reads them today goes on reading them. Tailbound's own follow. Nothing here measures or
 //! computes; it only lays out what [`tailbound_stats`] found.
 
+pub mod capacity;
 pub mod compare;
 pub mod explain;
 pub mod json;
 pub mod page;
+pub mod rows;
 mod run;
 mod run_page;
 pub mod text;

@@ -14,6 +14,7 @@ mod fit;
 mod http;
 mod hub;
 mod output;
+mod page_file;
 mod progress;
 mod report_command;
 mod server_counters;

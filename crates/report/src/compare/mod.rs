@@ -1,8 +1,14 @@
 //! A comparison as people and programs read it.
 
-mod json;
+mod page;
+mod record;
 mod text;
+mod words;
 
+use crate::page::{Attachment, Page};
+pub use record::Record;
+
+use serde::{Deserialize, Serialize};
 use tailbound_stats::compare::{Agreement, Comparison, Design, Regression};
 
 /// One comparison with everything its reader has to know.
@@ -86,13 +92,57 @@ impl Compared {
         contrast.sentence(&self.sides[0].name, &self.sides[contrast.side].name, &self.load, &self.design)
     }
 
+    /// As its file has it.
+    pub fn record(&self) -> Record {
+        Record::of(self)
+    }
+}
+
+impl Record {
     /// For people.
     pub fn text(&self, colour: crate::text::Colour) -> String {
         text::block(self, colour)
     }
+}
 
-    /// For programs: `docs/compare.md` says what each key is.
-    pub fn json(&self) -> serde_json::Value {
-        json::object(self)
+/// Comparisons of the same sides, one for each workload: the file, `docs/compare.md` says what each key is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct File {
+    /// Raised when a key changes its meaning.
+    pub format: u32,
+    /// The comparisons.
+    pub comparisons: Vec<Record>,
+}
+
+/// The format of [`File`].
+pub const FORMAT: u32 = 1;
+
+impl File {
+    /// Of these.
+    pub fn new(comparisons: Vec<Record>) -> File {
+        File { format: FORMAT, comparisons }
+    }
+
+    /// One JSON object.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("names and numbers can be written") + "\n"
+    }
+
+    /// For people.
+    pub fn text(&self, colour: crate::text::Colour) -> String {
+        self.comparisons.iter().map(|c| c.text(colour)).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The page.
+    pub fn page(&self) -> Page {
+        let mut page = page::page(&self.comparisons);
+        page.attachments.push(Attachment::json("result", "comparison.json", self.json()));
+        page
+    }
+
+    /// Whether a run of any is INVALID, and whether a gate failed.
+    pub fn failings(&self) -> (bool, bool) {
+        let gate = |r: &Record| r.gate.is_some_and(|g| g.passes == Some(false));
+        (self.comparisons.iter().any(|r| !r.valid), self.comparisons.iter().any(gate))
     }
 }

@@ -14,7 +14,7 @@ mod timeline;
 mod verdict;
 
 pub use attachment::{Attachment, Packed};
-pub use number::{brief, count};
+pub use number::{brief, count, interval, percent};
 pub use plot::{Axis, Mark, Plot, Point, Scale, Series, Ticks};
 pub use table::{Column, Table};
 pub use timeline::Timeline;
@@ -127,6 +127,23 @@ impl Page {
         html.done()
     }
 
+    /// Its plots as SVG files for papers: names without their ending, each once, and what is in them.
+    pub fn svgs(&self) -> Vec<(String, String)> {
+        let plots = self.sections.iter().flat_map(|s| &s.blocks).filter_map(|b| match b {
+            Block::Plot(plot) => Some(plot),
+            _ => None,
+        });
+        let mut files: Vec<(String, String)> = Vec::new();
+        for plot in plots {
+            let name = plain_name(&plot.title);
+            let taken = |name: &str| files.iter().any(|(other, _)| other == name);
+            let numbered = (2..).map(|n| format!("{name}-{n}"));
+            let free = [name.clone()].into_iter().chain(numbered).find(|name| !taken(name));
+            files.extend(free.map(|name| (name, plot.svg())));
+        }
+        files
+    }
+
     /// Nothing may be loaded, and nothing runs or styles but what is ours.
     fn head(&self, html: &mut Html) {
         let style = format!("{}{STYLE}", palette::css());
@@ -202,6 +219,13 @@ impl Block {
             }
         }
     }
+}
+
+/// A title as the name of a file: lower-case letters, digits and dashes, as the page's script names what it saves.
+fn plain_name(title: &str) -> String {
+    let lower = title.to_lowercase();
+    let parts: Vec<&str> = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { "plot".into() } else { parts.join("-") }
 }
 
 /// A source expression of a content security policy.

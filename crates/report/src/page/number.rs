@@ -33,6 +33,16 @@ pub fn brief(x: f64) -> String {
     format!("{sign}{text}")
 }
 
+/// A share in percent that does not round to a perfection that was not reached.
+pub fn percent(share: f64) -> String {
+    crate::text::percent(share).replace(' ', "\u{202f}")
+}
+
+/// Two figures as an interval, with its unit; nothing where there is none.
+pub fn interval(range: Option<(f64, f64)>, unit: &str) -> String {
+    range.map_or(String::new(), |(low, high)| format!("{}–{}{unit}", brief(low), brief(high)))
+}
+
 /// A tick's label: `0.5`, `20`, `5k`, `1M`.
 pub(super) fn tick(x: f64) -> String {
     let (value, unit) = match x.abs() {

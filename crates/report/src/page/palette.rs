@@ -12,6 +12,9 @@ const DARK_PAGE: [&str; 9] =
     ["#111418", "#1b2026", "#e8ecf0", "#a7b1bb", "#39424c", "#7cc4ff", "#ffb454", "#6fd98a", "#ff8a8a"];
 const PAGE_NAMES: [&str; 9] = ["ground", "raised", "ink", "soft", "rule", "link", "warn", "good", "bad"];
 
+/// How much of its colour an area has, on white and on the dark ground, where the same share is fainter.
+const VEIL: (&str, &str) = (".25", ".42");
+
 /// How many series have a colour of their own.
 pub(super) const SERIES: usize = LIGHT.len();
 
@@ -20,23 +23,23 @@ pub(super) const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "4 2"];
 
 /// The variables of both schemes: what the system asks for, unless the page's own switch says otherwise.
 pub(super) fn css() -> String {
-    let (light, dark) = (variables(&LIGHT_PAGE, &LIGHT), variables(&DARK_PAGE, &DARK));
+    let (light, dark) = (variables(&LIGHT_PAGE, &LIGHT, VEIL.0), variables(&DARK_PAGE, &DARK, VEIL.1));
     format!(
         ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n\
          @media screen{{:root[data-theme=light]{{{light}}}:root[data-theme=dark]{{{dark}}}}}\n"
     )
 }
 
-/// The light scheme's colours by the names of their variables.
+/// The light scheme by the names of its variables.
 pub(super) fn light() -> Vec<(String, &'static str)> {
     let page = PAGE_NAMES.iter().map(|name| (*name).to_owned()).zip(LIGHT_PAGE);
-    page.chain((1..).map(|i| format!("s{i}")).zip(LIGHT)).collect()
+    page.chain((1..).map(|i| format!("s{i}")).zip(LIGHT)).chain([("veil".to_owned(), VEIL.0)]).collect()
 }
 
-fn variables(page: &[&str; 9], series: &[&str; 5]) -> String {
+fn variables(page: &[&str; 9], series: &[&str; 5], veil: &str) -> String {
     let page = PAGE_NAMES.iter().zip(page).map(|(name, colour)| format!("--{name}:{colour};"));
     let series = series.iter().enumerate().map(|(i, colour)| format!("--s{}:{colour};", i + 1));
-    page.chain(series).collect()
+    page.chain(series).chain([format!("--veil:{veil};")]).collect()
 }
 
 #[cfg(test)]

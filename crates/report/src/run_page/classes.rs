@@ -1,10 +1,10 @@
 //! Attainment and latency by class, client and turn.
 
 use super::Told;
-use super::head::{in_ms, interval, percent};
+use super::head::in_ms;
 use crate::Grouping;
 use crate::page::figure::{Estimate, forest};
-use crate::page::{Axis, Block, Column, Table, brief, count};
+use crate::page::{Axis, Block, Column, Table, brief, count, interval, percent};
 use tailbound_stats::{Group, wilson};
 
 /// Rows of a plot; the table has all of them.

@@ -2,25 +2,14 @@
 
 use crate::Run;
 use crate::page::{Attachment, Packed};
-use tailbound_record::{End, Moment, Row};
-use tailbound_stats::{RunFacts, departure, met, output_tokens};
+use crate::rows::outcome;
+use tailbound_record::{Moment, Row};
+use tailbound_stats::{departure, met, output_tokens};
 
 /// The attachment's anchor.
 pub(super) const ID: &str = "rows";
 /// More rows are thinned out: every miss and failure stays, and an even sample of the others.
 const MOST: usize = 100_000;
-
-/// How a request ended, in a word or two.
-pub(super) fn outcome(row: &Row, facts: &RunFacts) -> String {
-    match &row.end {
-        End::Done(_) if facts.objectives.is_empty() => "completed".into(),
-        End::Done(_) if met(row, facts) == Some(true) => "good".into(),
-        End::Done(_) => "objective missed".into(),
-        End::Failed { cause, .. } => format!("failed: {}", cause.name()),
-        End::Cancelled(_) => "cancelled".into(),
-        End::NeverSent(_) => "never sent".into(),
-    }
-}
 
 pub(super) fn attachment(run: &Run<'_>) -> Attachment {
     let mut rows: Vec<&Row> = run.rows.iter().collect();

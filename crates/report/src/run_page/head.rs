@@ -3,19 +3,9 @@
 use super::{Told, ms};
 use crate::Run;
 use crate::explain::Entry;
-use crate::page::{Block, Card, Column, Strip, Table, Tone, brief, count};
+use crate::page::{Block, Card, Column, Strip, Table, Tone, brief, count, interval, percent};
 use crate::text::metric_name;
 use tailbound_stats::{Dist, Reason, wilson};
-
-/// Two figures as an interval, with its unit.
-pub(super) fn interval(range: Option<(f64, f64)>, unit: &str) -> String {
-    range.map_or(String::new(), |(low, high)| format!("{}–{}{unit}", brief(low), brief(high)))
-}
-
-/// A share in percent that does not round to a perfection that was not reached.
-pub(super) fn percent(share: f64) -> String {
-    crate::text::percent(share).replace(' ', "\u{202f}")
-}
 
 /// Milliseconds of nanoseconds, with the unit.
 pub(super) fn in_ms(ns: f64) -> String {
@@ -183,8 +173,10 @@ pub(super) fn what(told: &Told<'_>) -> Vec<Block> {
     row("tokenizer", d.tokenizer_id.clone().unwrap_or_else(|| "none: counts are the server's".into()));
     row("arrivals", arrivals(run));
     row("cap", run.facts.max_concurrency.map_or("none".into(), |cap| format!("{cap} in flight")));
-    row("seed", about.seed.to_string());
-    row("plan", about.plan.to_owned());
+    about.seed.iter().for_each(|seed| row("seed", seed.to_string()));
+    if !about.plan.is_empty() {
+        row("plan", about.plan.to_owned());
+    }
     row("receive times", format!("taken by: {}", run.summary.stamps.name()));
     row("ended", d.date.clone());
     for (key, value) in &d.metadata {

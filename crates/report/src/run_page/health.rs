@@ -1,11 +1,14 @@
 //! The client's own condition: drawn even when it is good.
 
-use super::head::percent;
 use super::{Told, ms};
-use crate::page::{Axis, Block, Column, Mark, Plot, Series, Table, brief, count};
+use crate::page::{Axis, Block, Column, Mark, Plot, Series, Table, brief, count, percent};
 use tailbound_stats::{Bounds, Dist};
 
-pub(super) fn blocks(told: &Told<'_>) -> Vec<Block> {
+pub(super) fn blocks(told: &Told<'_>, simulated: bool, absent: &mut Vec<String>) -> Vec<Block> {
+    if simulated {
+        absent.push("The client itself: the run is simulated, so nobody sent anything.".into());
+        return Vec::new();
+    }
     let mut blocks: Vec<Block> = lateness(told).into_iter().map(Block::Plot).collect();
     blocks.push(table(told));
     blocks

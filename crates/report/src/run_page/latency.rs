@@ -1,9 +1,9 @@
 //! Distributions on the nines axis, and the table of percentiles.
 
-use super::head::{in_ms, interval, percent};
+use super::head::in_ms;
 use super::{Told, ms};
 use crate::Run;
-use crate::page::{Axis, Block, Column, Mark, Plot, Point, Series, Table, count};
+use crate::page::{Axis, Block, Column, Mark, Plot, Point, Series, Table, count, interval, percent};
 use tailbound_stats::{Dist, ObjectiveMetric};
 
 /// Points of a distribution that are drawn.

@@ -8,7 +8,7 @@ mod latency;
 mod over_time;
 mod requests;
 
-use crate::page::{Attachment, Block, Page, Section};
+use crate::page::{Attachment, Block, Page, Section, Series};
 use crate::{Run, explain, json};
 use tailbound_stats::{ClientHealth, OverTime};
 
@@ -19,10 +19,10 @@ pub struct About<'a> {
     pub command: &'a str,
     /// Where requests went.
     pub target: &'a str,
-    /// The plan's hash.
+    /// The plan's hash; empty if there was no plan.
     pub plan: &'a str,
-    /// The seed of everything random.
-    pub seed: u64,
+    /// The seed of everything random, if it is known.
+    pub seed: Option<u64>,
     /// What the client knows of itself.
     pub health: &'a ClientHealth,
     /// Sentences for the reader.
@@ -41,6 +41,7 @@ pub fn run_page(run: &Run<'_>, about: &About<'_>) -> Page {
     let over_time = tailbound_stats::over_time(run.rows, run.facts);
     let told = Told { run, about, over_time };
     let mut absent = Vec::new();
+    let simulated = run.summary.stamps.virtual_time > 0;
     let sections = [
         section("objectives", "Objectives", head::objectives(&told, &mut absent)),
         section("run", "What was run", head::what(&told)),
@@ -48,24 +49,35 @@ pub fn run_page(run: &Run<'_>, about: &About<'_>) -> Page {
         section("time", "Over time", over_time::blocks(&told, &mut absent)),
         section("requests", "Requests", requests::blocks(&told)),
         section("classes", "Classes", classes::blocks(&told, &mut absent)),
-        section("client", "The client itself", health::blocks(&told)),
+        section("client", "The client itself", health::blocks(&told, simulated, &mut absent)),
         section("definitions", "Definitions", vec![head::definitions(explain::all())]),
     ];
-    let simulated = run.summary.stamps.virtual_time > 0;
+    let plan = if about.plan.is_empty() { String::new() } else { format!(" · plan {}", about.plan) };
     Page {
         title: head::title(run),
         kind: if simulated { "SIMULATED".into() } else { "MEASURED".into() },
         lead: head::lead(run),
         verdict: Some(head::strip(&told)),
         cards: head::cards(run),
-        sections: sections.into_iter().flatten().collect(),
+        sections: sections.into_iter().flatten().map(|s| stamped(s, run.verdict.valid())).collect(),
         absent,
         attachments: vec![
             Attachment::json("result", "result.json", json::vllm_result(run, json::Detail::Totals)),
             columns::attachment(run),
         ],
-        footer: format!("tailbound {} · plan {} · {}", env!("CARGO_PKG_VERSION"), about.plan, run.description.date),
+        footer: format!("tailbound {}{plan} · {}", env!("CARGO_PKG_VERSION"), run.description.date),
     }
+}
+
+/// An INVALID run says so across each of its plots.
+fn stamped(mut section: Section, valid: bool) -> Section {
+    for block in section.blocks.iter_mut().filter(|_| !valid) {
+        if let Block::Plot(plot) = block {
+            plot.finding = format!("INVALID run. {}", plot.finding);
+            plot.series.push(Series::invalid_run());
+        }
+    }
+    section
 }
 
 fn section(id: &str, heading: &str, blocks: Vec<Block>) -> Option<Section> {

@@ -18,9 +18,8 @@ pub(super) fn blocks(told: &Told<'_>, absent: &mut Vec<String>) -> Vec<Block> {
         bands(told, "End-to-end latency over time", "E2E", &o.e2e, Some(ObjectiveMetric::E2el)),
         Some(in_flight(told)),
         Some(rates(told)),
-        Some(tokens(told)),
     ];
-    blocks.extend(plots.into_iter().flatten().map(Block::Plot));
+    blocks.extend(plots.into_iter().flatten().chain(tokens(told)).map(Block::Plot));
     if told.run.summary.steady.is_none() {
         absent.push("Steady state: no stretch of the run in which the load stood still.".into());
     }
@@ -148,31 +147,26 @@ fn rates(told: &Told<'_>) -> Plot {
     }
 }
 
-fn tokens(told: &Told<'_>) -> Plot {
+/// Output and input each on its own scale: prompts are often many times as long as answers.
+fn tokens(told: &Told<'_>) -> Vec<Plot> {
     let slices = &told.over_time.slices;
     let t = &told.run.summary.throughput;
-    let mut series: Vec<Series> = steady(told).into_iter().collect();
-    series.push(Series::new("output", Mark::Step, steps(slices, |s| s.per_s(s.output_tokens as f64))).coloured(0));
-    if t.input_tokens_per_s.is_some() {
-        series.push(
-            Series::new(
-                "input, when its first token came",
-                Mark::Step,
-                steps(slices, |s| s.per_s(s.input_tokens as f64)),
-            )
-            .coloured(1),
-        );
-    }
     let rate = |r: Option<f64>| r.map_or("–".into(), brief);
-    Plot {
-        title: "Tokens per second".into(),
-        finding: format!(
-            "{} output tokens/s over the run, at most {} in any second.",
-            rate(t.output_tokens_per_s),
-            rate(t.peak_output_tokens_per_s)
-        ),
-        x: Axis::run_time(told.span()),
-        y: Axis::linear("tokens/s"),
-        series,
+    let plot = |title: &str, finding: String, colour: usize, tokens: fn(&Slice) -> u64| {
+        let mut series: Vec<Series> = steady(told).into_iter().collect();
+        let line = steps(slices, |s| s.per_s(tokens(s) as f64));
+        series.push(Series::new("tokens/s", Mark::Step, line).coloured(colour));
+        Plot { title: title.into(), finding, x: Axis::run_time(told.span()), y: Axis::linear("tokens/s"), series }
+    };
+    let (made, peak) = (rate(t.output_tokens_per_s), rate(t.peak_output_tokens_per_s));
+    let finding = format!("{made} output tokens/s over the run, at most {peak} in any second.");
+    let mut plots = vec![plot("Output tokens per second", finding, 0, |s| s.output_tokens)];
+    if t.input_tokens_per_s.is_some() {
+        let finding = format!(
+            "{} input tokens/s over the run; a prompt counts when its first token comes.",
+            rate(t.input_tokens_per_s)
+        );
+        plots.push(plot("Input tokens per second", finding, 1, |s| s.input_tokens));
     }
+    plots
 }

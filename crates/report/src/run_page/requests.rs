@@ -1,9 +1,9 @@
 //! Single requests: the timeline, the slowest, the failures.
 
 use super::Told;
-use super::columns::outcome;
 use super::head::in_ms;
 use crate::page::{Block, Column, Table, Timeline, brief, count};
+use crate::rows::outcome;
 use tailbound_record::Row;
 
 /// Rows of the table of the slowest.

@@ -3,7 +3,7 @@
 
 use tailbound_clock::{Seed, Time};
 use tailbound_record::{End, Finish, Moment, Row};
-use tailbound_report::compare::{Compared, Gate, Side, SideRun};
+use tailbound_report::compare::{Compared, File, Gate, Side, SideRun};
 use tailbound_report::text::Colour;
 use tailbound_stats::RunFacts;
 use tailbound_stats::compare::{Design, Pairing, Run, agreement, compare, load};
@@ -67,9 +67,13 @@ fn compared(invalid: bool) -> Compared {
     }
 }
 
+fn value(compared: &Compared) -> serde_json::Value {
+    serde_json::to_value(compared.record()).unwrap()
+}
+
 #[test]
 fn people_read_a_sentence_a_table_and_what_it_rests_on() {
-    let text = compared(false).text(Colour::Off);
+    let text = compared(false).record().text(Colour::Off);
     for part in [
         "workload random, at 10 requests/s\n",
         "  old: http://old:8000, 4 runs, 400 requests\n",
@@ -87,13 +91,15 @@ fn people_read_a_sentence_a_table_and_what_it_rests_on() {
         assert!(text.contains(part), "`{part}` is not in\n{text}");
     }
     assert!(!text.contains("Attainment"), "{text}");
-    assert!(!text.contains('\x1b') && compared(false).text(Colour::On).contains("\x1b[32mlower, better\x1b[0m"));
+    assert!(
+        !text.contains('\x1b') && compared(false).record().text(Colour::On).contains("\x1b[32mlower, better\x1b[0m")
+    );
     assert!(text.lines().all(|line| line.chars().count() <= 106), "{text}");
 }
 
 #[test]
 fn programs_read_every_figure_and_null_for_what_is_missing() {
-    let json = compared(false).json();
+    let json = value(&compared(false));
     let contrast = &json["contrasts"][0];
     assert_eq!(
         (&contrast["side"], &contrast["against"], &contrast["knows_runs"]),
@@ -116,9 +122,61 @@ fn programs_read_every_figure_and_null_for_what_is_missing() {
 #[test]
 fn an_invalid_run_stands_above_the_table_and_nothing_is_claimed() {
     let compared = compared(true);
-    let text = compared.text(Colour::Off);
+    let text = compared.record().text(Colour::Off);
     let reason = text.find("INVALID round 2: sends_late: sends left late").unwrap();
     assert!(reason < text.find("nothing is claimed about mean TTFT").unwrap(), "{text}");
     assert!(!text.contains("better") && !text.contains("gate passed"), "{text}");
-    assert!(compared.json()["gate"]["passes"].is_null() && compared.passes().is_none());
+    assert!(value(&compared)["gate"]["passes"].is_null() && compared.passes().is_none());
+}
+
+#[test]
+fn a_page_says_the_sentence_first_and_draws_every_difference() {
+    let compared = compared(false);
+    let file = File::new(vec![compared.record()]);
+    let again: File = serde_json::from_str(&file.json()).unwrap();
+    assert_eq!((&again, again.failings()), (&file, (false, false)));
+    let html = again.page().html();
+    let (sentence, plot) = (html.find("mean TTFT is ").unwrap(), html.find("<figure class=\"plot\"").unwrap());
+    assert!(sentence < plot && html.contains("Gate passed: mean TTFT"));
+    for title in ["Latencies: new against old", "Rates: new against old", "Shares of requests: new against old"] {
+        assert!(html.contains(&format!("<h3>{title}</h3>")), "{title}");
+    }
+    assert!(html.contains("396 of 400 are the same") && html.contains("<td class=\"n\">Mean TTFT *</td>"));
+    assert!(!html.contains("INVALID"));
+}
+
+#[test]
+fn the_page_of_an_invalid_comparison_claims_nothing_and_shows_it_everywhere() {
+    let file = File::new(vec![compared(true).record()]);
+    assert_eq!(file.failings(), (true, false));
+    let page = file.page();
+    let html = page.html();
+    assert!(html.contains("new, round 2 is INVALID: sends_late: sends left late."), "{html}");
+    let plots = html.matches("<figure class=\"plot\"").count();
+    assert!(plots >= 2 && html.matches("class=\"stamp\"").count() == 2 * plots);
+    assert!(!html.contains(", better") && html.contains("<s>"));
+    // The run itself in its table, and every difference in the other.
+    let findings = file.comparisons[0].contrasts[0].findings.iter().filter(|f| f.a.is_some()).count();
+    assert_eq!(html.matches("<tr class=\"void\">").count(), findings + 1);
+    assert!(page.svgs().iter().all(|(_, svg)| svg.contains("INVALID run")));
+}
+
+#[test]
+fn more_throughput_with_less_goodput_is_said() {
+    let mut record = compared(false).record();
+    let findings = &mut record.contrasts[0].findings;
+    let estimate = |low: f64, high: f64| {
+        serde_json::from_value(serde_json::json!({"value": (low + high) / 2.0, "low": low, "high": high})).unwrap()
+    };
+    for (metric, claim, range) in
+        [("output_tokens_per_s", "higher", (1.2, 1.3)), ("goodput_per_s", "lower", (0.6, 0.7))]
+    {
+        let finding = findings.iter_mut().find(|f| f.metric == metric).unwrap();
+        (finding.claim, finding.ratio) = (claim.into(), Some(estimate(range.0, range.1)));
+    }
+    let words =
+        "Throughput rose while goodput fell: against old, new has +20 … +30 % throughput and -40 … -30 % goodput.";
+    assert!(File::new(vec![record.clone()]).page().html().contains(words));
+    record.contrasts[0].findings.retain(|f| f.metric != "goodput_per_s");
+    assert!(!File::new(vec![record]).page().html().contains("Throughput rose"));
 }

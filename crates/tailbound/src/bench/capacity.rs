@@ -13,12 +13,14 @@ use crate::bench::serve::replay::{self, Outline};
 use crate::bench::serve::{data, refused, requests};
 use crate::bundle;
 use crate::failure::{Failure, Outcome, exit};
-use crate::output;
+use crate::{output, page_file};
 use args::CapacityArgs;
 use folder::Settings;
 use measure::Search;
+use std::path::Path;
 use tailbound_prompt::PromptSet;
-use tailbound_stats::capacity::{Answer, Probed, Reason, Spec, Step, Unit, next};
+use tailbound_report::capacity::Found;
+use tailbound_stats::capacity::{Answer, Probed, Spec, Step, Unit, next};
 use tailbound_stats::fluidity::PrefillProfile;
 
 /// Runs the command.
@@ -39,6 +41,7 @@ pub fn run(args: &CapacityArgs) -> Outcome<u8> {
         output::print(&dry_run(args, &spec))?;
         return Ok(0);
     }
+    page_file::check(args.report.html.as_deref())?;
     let sut = Sut::of(&any, args.search.virtual_time.then_some(args.search.profile.as_str()))?;
     if sut.counts_words() {
         output::note("in virtual time a word is a token");
@@ -66,12 +69,18 @@ pub fn run(args: &CapacityArgs) -> Outcome<u8> {
     let classes = outline.map_or(Vec::new(), |outline| classes(&outline, &prompts));
     let search = Search { args, asked, spec, sut, prompts, classes, dir: args.report.output_dir.clone() };
     let (answer, probes) = find(&search)?;
+    let found = told::found(&search, &settings, &probes, &answer);
     if let Some(dir) = &search.dir {
-        let result = told::told(&search, &settings, &probes, &answer, Format::Json);
-        bundle::publish(dir, &[(bundle::RESULT, result)])?;
+        bundle::publish(dir, &[(bundle::RESULT, found.json())])?;
     }
-    output::print(&told::told(&search, &settings, &probes, &answer, args.report.format))?;
-    Ok(if args.report.no_fail { 0 } else { code(&answer) })
+    if let Some(file) = &args.report.html {
+        page_file::write(file, &found.page())?;
+    }
+    output::print(&match args.report.format {
+        Format::Text => told::text(&search, &settings, &probes, &answer),
+        Format::Json => found.json(),
+    })?;
+    Ok(if args.report.no_fail { 0 } else { code(&found) })
 }
 
 /// Probes until there is an answer.
@@ -163,12 +172,25 @@ fn dry_run(args: &CapacityArgs, spec: &Spec) -> String {
 }
 
 /// By the answer: an expected load that is not borne, or none that is, misses the objectives; where it isn't known, nothing is proved.
-fn code(answer: &Answer) -> u8 {
-    match (answer.reason, answer.expected.map(|e| e.borne)) {
-        (_, Some(Some(true))) => 0,
-        (_, Some(Some(false))) | (Reason::Infeasible, None) => exit::OBJECTIVE_MISSED,
-        (_, Some(None)) | (Reason::ClientLimited, None) => exit::INVALID,
-        (_, None) if answer.capacity.is_none() => exit::INVALID,
-        _ => 0,
+fn code(found: &Found) -> u8 {
+    match found.borne() {
+        Some(true) => 0,
+        Some(false) => exit::OBJECTIVE_MISSED,
+        None => exit::INVALID,
     }
+}
+
+/// What a search's folder tells; `None` if it is not one of a search that has ended.
+pub fn of_folder(dir: &Path) -> Outcome<Option<(Found, u8)>> {
+    if !dir.join(folder::SETTINGS).is_file() {
+        return Ok(None);
+    }
+    let path = dir.join(bundle::RESULT);
+    let failed = |why: String| Failure::new(format!("failed to read {}: {why}", path.display()));
+    let bytes = std::fs::read(&path).map_err(|e| {
+        failed(e.to_string()).hint("the search did not come to its end; its command, in capacity.json, goes on with it")
+    })?;
+    let found: Found = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
+    let code = code(&found);
+    Ok(Some((found, code)))
 }

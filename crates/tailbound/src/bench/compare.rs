@@ -13,14 +13,13 @@ use crate::bench::serve::preset::Preset;
 use crate::bench::serve::{live, plan, refused, requests};
 use crate::bundle;
 use crate::failure::{Failure, Outcome, exit};
-use crate::output;
+use crate::{output, page_file};
 use args::CompareArgs;
 use measure::Sides;
-use serde_json::json;
 use side::{Named, What};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use tailbound_report::compare::Compared;
+use tailbound_report::compare::{Compared, FORMAT, File};
 use tailbound_report::text::Colour;
 
 /// The comparison's file in its folder.
@@ -34,6 +33,7 @@ pub fn run(args: &CompareArgs) -> Outcome<u8> {
         output::print(&dry_run(args, &sides)?)?;
         return Ok(0);
     }
+    page_file::check(args.report.html.as_deref())?;
     let mut all = Vec::new();
     let mut stopped = None;
     for preset in workloads(args) {
@@ -47,11 +47,12 @@ pub fn run(args: &CompareArgs) -> Outcome<u8> {
             break;
         }
     }
-    tell(args, &all)?;
+    let file = File::new(all.iter().map(Compared::record).collect());
+    tell(args, &file)?;
     Ok(match stopped {
         Some(code) => code,
         None if args.report.no_fail => 0,
-        None => code(&all),
+        None => code(&file),
     })
 }
 
@@ -162,23 +163,46 @@ fn dry_run(args: &CompareArgs, sides: &[Named]) -> Outcome<String> {
     Ok(out)
 }
 
-fn tell(args: &CompareArgs, all: &[Compared]) -> Outcome<()> {
-    let json =
-        format!("{:#}\n", json!({ "format": 1, "comparisons": all.iter().map(Compared::json).collect::<Vec<_>>() }));
+fn tell(args: &CompareArgs, file: &File) -> Outcome<()> {
     if let Some(dir) = &args.report.output_dir {
         std::fs::create_dir_all(dir).map_err(|e| Failure::new(format!("failed to make {}: {e}", dir.display())))?;
-        bundle::publish(dir, &[(RESULT, json.clone())])?;
+        bundle::publish(dir, &[(RESULT, file.json())])?;
     }
-    let colour = if output::color() { Colour::On } else { Colour::Off };
-    output::print(&match args.report.format {
-        Format::Json => json,
-        Format::Text => all.iter().map(|c| c.text(colour)).collect::<Vec<_>>().join("\n"),
-    })
+    if let Some(path) = &args.report.html {
+        page_file::write(path, &file.page())?;
+    }
+    output::print(&printed(file, args.report.format))
 }
 
-fn code(all: &[Compared]) -> u8 {
-    if all.iter().any(|c| !c.comparison.invalid.is_empty()) {
-        return exit::INVALID;
+/// What goes to standard output.
+pub fn printed(file: &File, format: Format) -> String {
+    let colour = if output::color() { Colour::On } else { Colour::Off };
+    match format {
+        Format::Json => file.json(),
+        Format::Text => file.text(colour),
     }
-    if all.iter().any(|c| c.passes() == Some(false)) { exit::OBJECTIVE_MISSED } else { 0 }
+}
+
+/// The exit code of what was found.
+pub fn code(file: &File) -> u8 {
+    match file.failings() {
+        (true, _) => exit::INVALID,
+        (false, true) => exit::OBJECTIVE_MISSED,
+        (false, false) => 0,
+    }
+}
+
+/// What a comparison's folder tells; `None` if it is not one of a comparison.
+pub fn of_folder(dir: &Path) -> Outcome<Option<File>> {
+    let path = dir.join(RESULT);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let failed = |why: String| Failure::new(format!("failed to read {}: {why}", path.display()));
+    let bytes = std::fs::read(&path).map_err(|e| failed(e.to_string()))?;
+    let file: File = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
+    match file.format {
+        FORMAT => Ok(Some(file)),
+        other => Err(failed(format!("it has format {other}, and this program knows {FORMAT}"))),
+    }
 }

@@ -3,6 +3,7 @@
 pub mod args;
 mod experiment;
 mod follow;
+mod judged;
 mod pareto;
 mod plot;
 pub mod plot_args;

@@ -8,10 +8,10 @@ mod table;
 
 use crate::bench::serve::args::Format;
 use crate::failure::{Failure, Outcome};
-use crate::output;
+use crate::{output, page_file};
 use clap::{Args, Subcommand};
 use folder::{Journal, Kept};
-use ran::Told;
+pub use ran::Told;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use tailbound_sim::{Figures, Point, Scenario, ScenarioError, Sweep};
@@ -35,6 +35,9 @@ pub struct SimArgs {
     /// Keep every request in DIR, for `tailbound report DIR`; the points of a sweep in folders of their own
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
+    /// Write a page of the run: one file that opens offline
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Write every event of the router and what it did, for `tailbound sim replay`
     #[arg(long, value_name = "FILE")]
     router_log: Option<PathBuf>,
@@ -63,15 +66,21 @@ pub fn run(args: &SimArgs) -> Outcome<u8> {
 
 fn simulate(args: &SimArgs, file: &Path) -> Outcome<u8> {
     ran::check(&args.goodput)?;
+    page_file::check(args.html.as_deref())?;
     let mut sweep = Sweep::open(file).map_err(|e| wrong(file, e))?;
     if let Some(seed) = args.seed {
         sweep.points.iter_mut().for_each(|point| point.scenario.seed = seed);
     }
     match &sweep.points[..] {
         [Point { values, scenario }] if values.is_empty() => {
-            let kept = one(args, file, scenario, args.run_dir.as_deref())?;
-            told(&kept, args.format)
+            let told = Told::new(&one(args, file, scenario, args.run_dir.as_deref())?)?;
+            if let Some(page) = &args.html {
+                page_file::write(page, &told.page(file))?;
+            }
+            tell(&told, args.format)
         }
+        _ if args.html.is_some() => Err(Failure::usage("--html: a sweep has many runs; name one point")
+            .hint("with --run-dir DIR each is kept: tailbound report DIR/point-001 --html FILE")),
         _ if args.router_log.is_some() => Err(Failure::usage("--router-log: a sweep has many routers; name one point")),
         points => {
             let mut table = table::Table::new(&sweep.parameters);
@@ -89,8 +98,7 @@ fn simulate(args: &SimArgs, file: &Path) -> Outcome<u8> {
 }
 
 /// Prints a run's report.
-pub fn told(kept: &Kept, format: Format) -> Outcome<u8> {
-    let told = Told::new(kept)?;
+pub fn tell(told: &Told, format: Format) -> Outcome<u8> {
     output::print(&match format {
         Format::Json => told.json(),
         Format::Text => told.text(),

@@ -7,10 +7,12 @@ use crate::bench::serve::live::Ran;
 use crate::bench::serve::plan::objective;
 use crate::failure::Outcome;
 use crate::output;
+use std::path::Path;
 use tailbound_clock::Time;
 use tailbound_os::date::LocalDate;
 use tailbound_record::Moment;
-use tailbound_report::{Description, Extras, Grouping, Run, Selection, json, text};
+use tailbound_report::page::Page;
+use tailbound_report::{About, Description, Extras, Grouping, Run, Selection, json, run_page, text};
 use tailbound_sim::Figures;
 use tailbound_stats::{Bounds, ClientHealth, Objectives, RunFacts, Summary, Verdict, by_group, judge, summarize};
 
@@ -98,7 +100,8 @@ impl Told {
         Ok(Told { ran, summary, verdict, figures: kept.figures.clone() })
     }
 
-    fn with<R>(&self, report: impl FnOnce(&Run<'_>) -> R) -> R {
+    /// Hands the run to what reports it.
+    pub fn with<R>(&self, report: impl FnOnce(&Run<'_>) -> R) -> R {
         report(&Run {
             description: &self.ran.description,
             facts: &self.ran.facts,
@@ -120,6 +123,19 @@ impl Told {
         let colour = if output::color() { text::Colour::On } else { text::Colour::Off };
         let notes: String = self.ran.notes.iter().map(|note| format!("{note}\n")).collect();
         self.with(|run| text::report(run, colour)) + &notes
+    }
+
+    /// The page; `from` is the scenario's file or the folder.
+    pub fn page(&self, from: &Path) -> Page {
+        let about = About {
+            command: &format!("tailbound sim {}", from.display()),
+            target: "simulated replicas",
+            plan: "",
+            seed: None,
+            health: &self.ran.health,
+            notes: &self.ran.notes,
+        };
+        self.with(|run| run_page(run, &about))
     }
 
     /// By the verdict and the objectives.

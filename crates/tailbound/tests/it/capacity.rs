@@ -41,6 +41,13 @@ fn a_search_in_virtual_time_finds_what_can_be_asked_for_and_goes_on_where_it_was
     assert_eq!(in_folder(&dir).exits(0).stdout, first.stdout);
     assert_eq!(fs::read_to_string(dir.join("result.json")).unwrap(), first.stdout);
     run(&["verify", dir.join("probe-000").to_str().unwrap()]).exits(0);
+    // Its folder gives the answer and the page again.
+    let page = folder.path().join("page.html");
+    let reported =
+        run(&["report", dir.to_str().unwrap(), "--html", page.to_str().unwrap(), "--format", "json"]).exits(0);
+    assert_eq!(reported.stdout, first.stdout);
+    let html = fs::read_to_string(page).unwrap();
+    assert!(html.contains("Attainment over load") && html.contains(found["sentence"].as_str().unwrap()));
     let other = format!("{MODEL} {SHORT} --goodput e2el:70 --output-dir {}", dir.display());
     search(&other).exits(2);
 

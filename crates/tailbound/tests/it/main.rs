@@ -14,6 +14,7 @@ mod loadgen_cli;
 mod loadgen_run;
 mod machine;
 mod mistakes;
+mod pages;
 mod pasted;
 mod program;
 mod replay;

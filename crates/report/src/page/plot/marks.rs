@@ -60,6 +60,11 @@ pub(super) fn series(
                 labels.at_top(x, &p.label);
             }
         }
+        Mark::Stamp => {
+            let ((left, right), (bottom, top)) = (canvas.x.pixels, canvas.y.pixels);
+            html.raw("<text class=\"stamp\" text-anchor=\"middle\" x=\"").number((left + right) / 2.0);
+            html.raw("\" y=\"").number((top + bottom) / 2.0).raw("\">").text(&series.name).raw("</text>");
+        }
         Mark::Zone => {
             for (low, high) in series.points.iter().filter(shown).filter_map(|p| p.x_range) {
                 let (from, to, (bottom, top)) = (at.x(low), at.x(high), canvas.y.pixels);
@@ -159,6 +164,7 @@ pub(super) fn sample(colour: usize, mark: Mark, html: &mut Html) {
         Mark::Bars(_) => drop(html.raw("<rect x=\"6\" y=\"1\" width=\"16\" height=\"10\"/>")),
         Mark::Band => drop(html.raw("<polygon class=\"band\" points=\"1,1 27,1 27,11 1,11\"/>")),
         Mark::Zone => drop(html.raw("<rect class=\"zone\" x=\"6\" y=\"0\" width=\"16\" height=\"12\"/>")),
+        Mark::Stamp => drop(html.raw("<text x=\"9\" y=\"11\">✗</text>")),
         Mark::Dots => shape(colour, false, 14.0, 6.0, html),
     }
     html.raw("</g>");

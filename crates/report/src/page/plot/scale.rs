@@ -50,7 +50,12 @@ impl Scale {
                 (low.min(0.0), low + half)
             }
             Scale::Log if low == high => (low / 2.0, high * 2.0),
-            Scale::Log => (low, high),
+            Scale::Log => {
+                // A thirtieth of the length on either side, so that no mark sits on the frame.
+                let room = (high.log10() - low.log10()) / 30.0;
+                let (low, high) = (10f64.powf(low.log10() - room), 10f64.powf(high.log10() + room));
+                (low.max(f64::MIN_POSITIVE), high.min(f64::MAX))
+            }
             Scale::Nines => (0.0, high.max(0.9)),
         }
     }

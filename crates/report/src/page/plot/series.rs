@@ -33,6 +33,8 @@ pub enum Mark {
     Band,
     /// The whole height of the plot over each point's `x_range`: a warm-up, a window, an interval of what is across.
     Zone,
+    /// The series' name in large letters across the plot: that nothing in it counts.
+    Stamp,
 }
 
 /// One point of a series.
@@ -85,6 +87,11 @@ impl Series {
     /// A level line.
     pub fn level(name: impl Into<String>, y: f64) -> Series {
         Series::new(name, Mark::Level, [(0.0, y)])
+    }
+
+    /// Says across the plot that its run was INVALID.
+    pub fn invalid_run() -> Series {
+        Series::new("INVALID run", Mark::Stamp, [(0.0, 0.0); 0])
     }
 
     /// In the colour of the `i`-th series, from 0.

@@ -50,6 +50,11 @@ impl Ticks {
                 let step = round_step((high - low) / most.max(2) as f64);
                 multiples(low, high, step).map(|x| (x, tick(rounded(x)))).collect()
             }
+            // Within a factor of eight there would be a power of ten or two.
+            (Ticks::Auto, Scale::Log) if high / low < 8.0 => {
+                let step = round_step((high - low) / most.max(2) as f64);
+                multiples(low, high, step).map(|x| (x, tick(rounded(x)))).collect()
+            }
             (Ticks::Auto, Scale::Log) => decades(low, high),
             (Ticks::Auto, Scale::Nines) => {
                 let shares = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999_999];

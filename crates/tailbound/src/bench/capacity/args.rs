@@ -116,6 +116,9 @@ pub struct CapacityReportArgs {
     /// Folder of the search, with one inside for each probe; naming one that exists goes on with it
     #[arg(long, value_name = "DIR")]
     pub output_dir: Option<PathBuf>,
+    /// Write a page of the search: one file that opens offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print what is asked for and the most it can take, and send nothing
     #[arg(long)]
     pub dry_run: bool,

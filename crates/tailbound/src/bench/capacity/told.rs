@@ -2,24 +2,25 @@
 
 use super::folder::Settings;
 use super::measure::Search;
-use crate::bench::serve::args::Format;
-use serde_json::{Value, json};
 use std::fmt::Write as _;
-use tailbound_stats::capacity::{Answer, End, Probed, Reason, Unit, curve};
+use tailbound_report::capacity::{About, Found, ended};
+use tailbound_stats::capacity::{Answer, Probed, Reason, Unit};
 use tailbound_stats::wilson;
 
-/// Loads at which the fitted curve is told.
-const CURVE: usize = 41;
-
-/// The result in the form asked for.
-pub fn told(search: &Search<'_>, settings: &Settings, probes: &[Probed], answer: &Answer, format: Format) -> String {
-    match format {
-        Format::Text => text(search, settings, probes, answer),
-        Format::Json => json(search, settings, probes, answer),
-    }
+/// What was found, as it is kept.
+pub fn found(search: &Search<'_>, settings: &Settings, probes: &[Probed], answer: &Answer) -> Found {
+    let about = About {
+        sentence: &sentence(search, answer),
+        model: &settings.model,
+        virtual_profile: search.args.search.virtual_time.then_some(search.args.search.profile.as_str()),
+        hash: &settings.hash,
+        accelerators: search.args.search.accelerators,
+    };
+    Found::new(&about, &search.spec, probes, answer)
 }
 
-fn text(search: &Search<'_>, settings: &Settings, probes: &[Probed], answer: &Answer) -> String {
+/// For people.
+pub fn text(search: &Search<'_>, settings: &Settings, probes: &[Probed], answer: &Answer) -> String {
     let mut out = format!("model {}, search {}\n", settings.model, &settings.hash[..12]);
     if search.args.search.virtual_time {
         out += &format!("modelled by {} in virtual time: no server was measured\n", search.args.search.profile);
@@ -56,8 +57,8 @@ fn line(probed: &Probed, requirements: usize) -> String {
     });
     let ended = match (&probed.invalid, probed.probe.certifies) {
         (Some(why), _) => format!("INVALID {why}"),
-        (None, true) => format!("{}, to certify", end(probed.end)),
-        (None, false) => end(probed.end).to_owned(),
+        (None, true) => format!("{}, to certify", ended(probed.end)),
+        (None, false) => ended(probed.end).to_owned(),
     };
     format!(
         "{:>5} {:>10} {:>9} {:>8}  {:<20} {:>9.1}  {ended}\n",
@@ -68,15 +69,6 @@ fn line(probed: &Probed, requirements: usize) -> String {
         attained.unwrap_or_else(|| "-".into()),
         probed.in_flight,
     )
-}
-
-fn end(end: End) -> &'static str {
-    match end {
-        End::Whole => "all sent",
-        End::Clear => "early: plainly met",
-        End::Hopeless => "early: plainly missed",
-        End::OverSaturated => "early: falls behind",
-    }
 }
 
 /// The answer in plain words.
@@ -151,48 +143,6 @@ fn at_least(confidence: f64) -> String {
 
 fn each(search: &Search<'_>, answer: &Answer) -> Option<f64> {
     Some(answer.capacity? / search.args.search.accelerators? as f64)
-}
-
-fn json(search: &Search<'_>, settings: &Settings, probes: &[Probed], answer: &Answer) -> String {
-    let n = search.args.search.accelerators;
-    let per = |load: Option<f64>| Some(load? / n? as f64);
-    let loads: Vec<f64> = probes.iter().filter(|p| p.counts()).map(|p| p.probe.load).collect();
-    let (low, high) = loads.iter().fold((f64::MAX, 0.0f64), |(l, h), &load| (l.min(load), h.max(load)));
-    let grid: Vec<f64> = (0..CURVE).map(|i| low * f64::powf(high / low, i as f64 / (CURVE - 1) as f64)).collect();
-    let fitted = if loads.is_empty() { Vec::new() } else { curve(&search.spec, probes, &grid) };
-    let probed: Vec<Value> = probes.iter().map(|p| probe(p, search.spec.requirements.len())).collect();
-    let value = json!({
-        "sentence": sentence(search, answer),
-        "answer": answer,
-        "accelerators": n,
-        "per_accelerator": { "capacity": per(answer.capacity), "low": per(answer.low), "high": per(answer.high) },
-        "requirements": search.spec.requirements,
-        "model": settings.model,
-        "virtual_profile": search.args.search.virtual_time.then_some(&search.args.search.profile),
-        "hash": settings.hash,
-        "probes": probed,
-        "curve": fitted,
-    });
-    format!("{value:#}\n")
-}
-
-fn probe(probed: &Probed, requirements: usize) -> Value {
-    let attained = (0..requirements).map(|k| {
-        let (judged, met) = probed.counts_of(k);
-        let interval = wilson(met, judged, 0.95);
-        json!({ "judged": judged, "met": met, "attainment": probed.attainment(k), "low": interval.map(|i| i.0), "high": interval.map(|i| i.1) })
-    });
-    json!({
-        "probe": probed.probe,
-        "folder": format!("probe-{:03}", probed.probe.number),
-        "requests": probed.requests,
-        "end": probed.end,
-        "valid": probed.invalid.is_none(),
-        "invalid": probed.invalid,
-        "in_flight": probed.in_flight,
-        "kept_up": probed.kept_up,
-        "by_requirement": attained.collect::<Vec<_>>(),
-    })
 }
 
 fn percent(share: f64) -> String {

@@ -90,6 +90,9 @@ pub struct CompareReportArgs {
     /// Keep every run (SIDE/round-N inside, for `tailbound report` and later comparisons), server logs, and comparison.json here
     #[arg(long, value_name = "DIR")]
     pub output_dir: Option<PathBuf>,
+    /// Write a page of the comparison: one file that opens offline
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Objectives per request, in ms or with a unit: ttft:500 tpot:50 e2el:10s
     #[arg(long, value_name = "METRIC:MS", num_args = 1..)]
     pub goodput: Vec<String>,

@@ -1,4 +1,4 @@
-//! The page of a run, and what else `tailbound report` writes of it.
+//! The page of a run.
 
 use super::args::ServeArgs;
 use super::judge::Judged;
@@ -13,7 +13,7 @@ pub fn page(args: &ServeArgs, ran: &Ran, judged: &Judged<'_>, argv: &[String]) -
         command: &command(argv),
         target: &Endpoint::from_args(&args.target).map_or_else(|_| "unknown".to_owned(), |e| e.url()),
         plan: &ran.plan,
-        seed: args.load.seed,
+        seed: Some(args.load.seed),
         health: &ran.health,
         notes: &ran.notes,
     };

@@ -1,5 +1,6 @@
 //! `sweep plot_pareto`: how fast a user gets tokens against how many an accelerator makes.
 
+use super::judged::{apart, strip};
 use super::plot::{make, with};
 use super::plot_args::{ParetoArgs, PerUser};
 use super::results::{RunData, figure, invalid};
@@ -37,16 +38,19 @@ pub fn run(args: &ParetoArgs) -> Outcome<u8> {
         .map(|p| Setting { runs: p.valid.clone(), valid: !p.valid.is_empty() && p.invalid.is_empty() })
         .collect();
     let found = frontier(&settings, 0.05, DRAWS, SEED);
+    let runs: Vec<(&str, &RunData)> =
+        combinations.iter().flat_map(|c| c.runs.iter().map(|run| (c.name.as_str(), run))).collect();
     let folder = args.experiment_dir.join("pareto");
     let path = folder.join("PARETO");
     let plot = plot(args, &placements, &found);
     if !args.dry_run {
         make(&folder)?;
         bundle::write(&with(&path, "svg"), plot.svg().as_bytes())?;
-        let page = page(args, &placements, &found, plot);
+        let page = Page { verdict: Some(strip(&runs)), ..page(args, &placements, &found, plot) };
         bundle::write(&with(&path, "html"), page.html().as_bytes())?;
     }
     output::print(&text(args, &placements, &found))?;
+    apart(&runs).iter().for_each(|words| output::note(words));
     eprintln!("{} {}", if args.dry_run { "it would be drawn to" } else { "drawn to" }, with(&path, "svg").display());
     Ok(0)
 }

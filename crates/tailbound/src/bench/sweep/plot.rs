@@ -1,5 +1,6 @@
 //! `sweep plot`: one variable of a sweep's runs against another.
 
+use super::judged::strip;
 use super::plot_args::{PlotArgs, ScaleName};
 use super::results::{RunData, figure, invalid};
 use super::select::{Bins, Filters, group, grouped, summaries, unknown};
@@ -54,6 +55,8 @@ fn draw(args: &PlotArgs, bins: &Bins, folder: &Path, key: &[String], runs: Vec<R
             [args.fig_name.as_str()].into_iter().chain(key.iter().chain(more).map(String::as_str)).collect();
         folder.join(layout::sanitized(&parts.join("-")))
     };
+    let all: Vec<(&str, &RunData)> = runs.iter().map(|run| (&*run.name, &run.data)).collect();
+    let verdict = strip(&all);
     let facets = grouped(runs, |run| Ok([group(&run.data, &args.row_by)?, group(&run.data, &args.col_by)?].concat()))?;
     let page_path = with(&name(&[]), "html");
     let mut said = format!("{}: {} plots\n", page_path.display(), facets.len());
@@ -76,6 +79,7 @@ fn draw(args: &PlotArgs, bins: &Bins, folder: &Path, key: &[String], runs: Vec<R
             title: [&[title], key].concat().join(", "),
             kind: "sweep".into(),
             lead: format!("{} against {}; a point is the mean over the runs of a combination.", args.var_y, args.var_x),
+            verdict: Some(verdict),
             sections: vec![Section { id: "curves".into(), heading: "Curves".into(), blocks }],
             footer: format!("tailbound bench sweep plot · tailbound {}", env!("CARGO_PKG_VERSION")),
             ..Page::default()

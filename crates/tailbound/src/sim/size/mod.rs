@@ -3,12 +3,10 @@
 mod page;
 
 use super::wrong;
-use crate::failure::{Failure, Outcome, exit};
-use crate::output;
-use crate::workload::place;
+use crate::failure::{Outcome, exit};
+use crate::{output, page_file};
 use clap::Args;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use tailbound_sim::{Goal, Scenario, Sizing, Tried, at_size, size};
 
@@ -51,6 +49,7 @@ struct Planned {
 
 /// Exit code 99 if the goal can't be met with the most replicas.
 pub fn run(args: &SizeArgs) -> Outcome<u8> {
+    page_file::check(args.html.as_deref())?;
     let (real, scenario) = load(args, &args.scenario)?;
     let planned = match &args.against {
         None => None,
@@ -63,9 +62,7 @@ pub fn run(args: &SizeArgs) -> Outcome<u8> {
     };
     output::print(&told(args, &real, planned.as_ref()))?;
     if let Some(file) = &args.html {
-        let page = page::page(args, &real, planned.as_ref());
-        let failed = |e: std::io::Error| Failure::new(format!("failed to write {}: {e}", file.display()));
-        place::write(file, |out| out.write_all(page.as_bytes()).map_err(failed))?;
+        page_file::write(file, &page::page(args, &real, planned.as_ref()))?;
     }
     Ok(if real.sizing.needed.is_some() { 0 } else { exit::OBJECTIVE_MISSED })
 }

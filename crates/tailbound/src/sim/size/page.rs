@@ -5,7 +5,7 @@ use tailbound_report::page::figure::{Curve, lines};
 use tailbound_report::page::{Axis, Block, Card, Column, Page, Point, Section, Series, Table, brief};
 
 /// The page of a sizing.
-pub fn page(args: &SizeArgs, real: &Load, planned: Option<&Planned>) -> String {
+pub fn page(args: &SizeArgs, real: &Load, planned: Option<&Planned>) -> Page {
     let loads: Vec<&Load> = std::iter::once(real).chain(planned.map(|p| &p.load)).collect();
     let section = |id: &str, heading: &str, blocks| Section { id: id.into(), heading: heading.into(), blocks };
     let against = args.against.as_ref().map_or(String::new(), |f| format!(" --against {}", f.display()));
@@ -30,7 +30,6 @@ pub fn page(args: &SizeArgs, real: &Load, planned: Option<&Planned>) -> String {
             env!("CARGO_PKG_VERSION")
         ),
     }
-    .html()
 }
 
 fn lead(args: &SizeArgs, real: &Load, planned: Option<&Planned>) -> String {
