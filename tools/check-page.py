@@ -94,7 +94,9 @@ def main():
 def pages(binary, folder):
     """Pages of small traces made here: a plain one, one with conversations and blocks, one whose names are an attack."""
     def run(*args):
-        subprocess.run([binary, *args], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ran = subprocess.run([binary, *args], capture_output=True, text=True, timeout=300)
+        if ran.returncode not in (0, 99):
+            sys.exit(f"failed to run tailbound {' '.join(args)}: exit code {ran.returncode}: {ran.stderr[-500:]}")
 
     out = {}
     wall = folder / "wall.csv"
@@ -114,7 +116,102 @@ def pages(binary, folder):
         run("workload", "describe", str(file), *more, "--html", str(page))
         out[name] = (name == "attack", page)
     out["run"] = (True, run_page(binary, folder, HOSTILE))
+    out |= comparisons(run, folder) | capacities(run, folder) | sweeps(run, folder) | simulations(run, folder)
     return out
+
+
+ENGINE = ["--random-input-len", "256", "--random-output-len", "16"]
+
+
+def comparisons(run, folder):
+    """Of two engine models in virtual time; and the same with a run that was INVALID, under hostile names."""
+    dir = folder / "comparison"
+    run("bench", "compare", "old=profile:llama-3.1-8b-h100", "new=profile:llama-3.1-8b-h200", *ENGINE, "--request-rate", "20/s", "--num-prompts", "1600",
+        "--goodput", "ttft:60", "tpot:12", "--tolerance", "5%", "--quiet", "--no-fail", "--output-dir", str(dir), "--html", str(folder / "compare.html"))
+    file = json.loads((dir / "comparison.json").read_text())
+    one = file["comparisons"][0]
+    one["valid"], one["gate"]["passes"] = False, None
+    one["sides"][1]["runs"][2] |= {"valid": False, "reasons": [HOSTILE]}
+    for side in one["sides"]:
+        side["name"] += HOSTILE
+    for finding in one["contrasts"][0]["findings"]:
+        finding |= {"claim": "withheld", "better": None}
+    one["contrasts"][0] |= {"side": HOSTILE, "sentence": "nothing is claimed about " + HOSTILE}
+    bad = folder / "comparison-invalid"
+    bad.mkdir()
+    (bad / "comparison.json").write_text(json.dumps(file))
+    run("report", str(bad), "--html", str(folder / "compare-invalid.html"), "--no-fail")
+    return {"compare": (False, folder / "compare.html"), "compare-invalid": (True, folder / "compare-invalid.html")}
+
+
+def capacities(run, folder):
+    """Of an engine model in virtual time; and the same with an INVALID probe, of a hostile model."""
+    dir = folder / "search"
+    run("bench", "capacity", "--virtual", *ENGINE, "--first", "20", "--goodput", "ttft:60", "tpot:12", "--probe-requests", "400", "--budget", "4000",
+        "--precision", "0.1", "--accelerators", "2", "--quiet", "--no-fail", "--output-dir", str(dir), "--html", str(folder / "capacity.html"))
+    found = json.loads((dir / "result.json").read_text())
+    found["model"] = HOSTILE
+    found["probes"][1] |= {"valid": False, "invalid": HOSTILE}
+    bad = folder / "search-invalid"
+    bad.mkdir()
+    shutil.copy(dir / "capacity.json", bad)
+    (bad / "result.json").write_text(json.dumps(found))
+    run("report", str(bad), "--html", str(folder / "capacity-invalid.html"), "--no-fail")
+    return {"capacity": (False, folder / "capacity.html"), "capacity-invalid": (True, folder / "capacity-invalid.html")}
+
+
+def sweeps(run, folder):
+    """Of results as a sweep leaves them, one of them INVALID and one of a hostile name; more clients give more throughput and less goodput."""
+    dir = folder / "sweep"
+    for clients in [1, 2, 4, 8, 16]:
+        name = f"BENCH--max_concurrency={clients}"
+        (dir / name).mkdir(parents=True)
+        speed = lambda n: 100 * clients / (1 + clients / 20) + n
+        result = lambda n: {
+            "run_number": n, "max_concurrency": clients, "model": HOSTILE, "output_throughput": speed(n), "total_token_throughput": 3 * speed(n),
+            "median_ttft_ms": 10 * clients + n, "p99_ttft_ms": 40 * clients + n, "request_goodput": 5 * clients * (1 - (clients / 17) ** 2) + n / 10,
+            "tailbound": {"interactivity_tokens_per_s": {"percentiles": {"p50": speed(n) / clients}},
+                          "verdict": {"valid": clients != 4 or n > 0, "reasons": [{"code": "sends_late"}]}}}
+        (dir / name / "summary.json").write_text(json.dumps([result(n) for n in range(3)]))
+    run("bench", "sweep", "plot", str(dir), "--var-x", "max_concurrency", "--var-y", "p99_ttft_ms", "--curve-by", "model", "--scale-x", "log")
+    run("bench", "sweep", "plot_pareto", str(dir), "--label-by", "max_concurrency", "--cost-per-accelerator-hour", "3")
+    shutil.copy(dir / "FIGURE.html", folder / "sweep.html")
+    shutil.copy(dir / "pareto" / "PARETO.html", folder / "pareto.html")
+    return {"sweep": (True, folder / "sweep.html"), "pareto": (False, folder / "pareto.html")}
+
+
+SCENARIO = """
+about = "a page to be looked at"
+policy = "least"
+[policies]
+least = '''
+apiVersion: llm-d.ai/v1alpha1
+kind: EndpointPickerConfig
+plugins: [{type: least-load-picker}]
+schedulingProfiles: [{name: default, plugins: [{pluginRef: least-load-picker}]}]
+'''
+[engines]
+count = 2
+profile = "llama-3.1-8b-h100"
+[[traffic]]
+name = "chat"
+objective = { ttft_ms = 60, tpot_ms = 12 }
+arrivals = { law = "poisson:12/s", for_s = 30 }
+lengths = { input = "lognormal:mean=300,cv=0.8,max=2000", output = "uniform:20..100" }
+[[traffic]]
+name = "long"
+objective = { ttft_ms = 200, tpot_ms = 12 }
+arrivals = { law = "poisson:2/s", for_s = 30 }
+lengths = { input = "lognormal:mean=3000,cv=0.3,max=9000", output = "uniform:50..150" }
+"""
+
+
+def simulations(run, folder):
+    """Of a small fleet."""
+    file, page = folder / "fleet.toml", folder / "sim.html"
+    file.write_text(SCENARIO)
+    run("sim", str(file), "--html", str(page), "--run-dir", str(folder / "fleet"))
+    return {"sim": (False, page)}
 
 
 def run_page(binary, folder, model):
