@@ -65,6 +65,7 @@ async function shoot(file, name) {
         sheet.className = "plots";
         sheet.id = "sheet";
         sheet.append(...figures);
+        document.body.style.display = "block";
         document.querySelector("main").replaceChildren(sheet);
         document.querySelectorAll("#sheet details, #sheet .tools, #sheet .bar, nav, footer").forEach((e) => e.remove());
       });

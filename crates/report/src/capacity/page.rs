@@ -183,17 +183,16 @@ fn good(found: &Found, k: usize) -> Option<Plot> {
     let mut dots: Vec<Point> = found.probes.iter().filter_map(dot).collect();
     dots.sort_by(|a, b| a.x.total_cmp(&b.x));
     let (first, last) = (dots.first()?.x, dots.last()?.x);
-    // A straight line is bent on a logarithmic axis.
-    let bent = (0..=40).map(|i| first * (last / first).powf(f64::from(i) / 40.0)).map(|x| Point::from((x, x)));
-    let offered = Curve { name: "offered".into(), points: bent.collect() };
+    let offered = Curve { name: "offered".into(), points: [first, last].map(|x| Point::from((x, x))).to_vec() };
     let most = good_rates(found, k).into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let finding = format!(
         "At most {} good requests/s were seen, at {} offered. Where the dots leave the line, more load is not more served.",
         brief(most.1),
         brief(most.0)
     );
-    let mut plot =
-        lines("Good requests over offered ones", &finding, load_axis(found), Axis::linear("requests/s"), &[offered]);
+    // On linear axes both ways, so that what is offered is a straight line.
+    let (x, y) = (Axis::linear("offered requests/s"), Axis::linear("requests/s"));
+    let mut plot = lines("Good requests over offered ones", &finding, x, y, &[offered]);
     plot.series[0].colour = Some(2);
     plot.series.push(Series::new("good, by probe", Mark::Dots, dots).coloured(0));
     Some(plot)

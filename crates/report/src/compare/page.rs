@@ -1,7 +1,7 @@
 //! The page of comparisons: the sentence first, then differences with their intervals, then what they rest on.
 
 use super::record::{Contrast, Finding, Record};
-use super::words::{agreed, apart, change, claim, gate, label, rests_on, shown, span};
+use super::words::{agreed, apart, capital, change, claim, gate, label, rests_on, shown, span};
 use crate::page::figure::{Estimate, forest};
 use crate::page::{Axis, Block, Card, Column, Page, Plot, Section, Series, Strip, Table, Tone, count};
 use tailbound_stats::compare::number;
@@ -64,7 +64,19 @@ fn cards(record: &Record, several: bool) -> Vec<Card> {
             void: !record.valid,
         })
     };
-    record.contrasts.iter().filter_map(card).collect()
+    let runs = || record.sides.iter().flat_map(|s| &s.runs);
+    let invalid = runs().filter(|r| !r.valid).count();
+    let of = if several { format!(", {}", record.workload) } else { String::new() };
+    let all = Card {
+        label: format!("Runs{of}"),
+        value: count(runs().count() as u64),
+        detail: match invalid {
+            0 => format!("all count; {} requests", count(runs().map(|r| r.requests as u64).sum())),
+            n => format!("{n} INVALID"),
+        },
+        void: false,
+    };
+    record.contrasts.iter().filter_map(card).chain([all]).collect()
 }
 
 fn sections(record: &Record, i: usize, several: bool) -> Vec<Section> {
@@ -136,15 +148,9 @@ fn plot(record: &Record, contrast: &Contrast, group: &Group) -> Option<Plot> {
     if rows.is_empty() {
         return None;
     }
-    let claimed: Vec<String> = findings
-        .iter()
-        .filter(|f| f.better.is_some())
-        .map(|f| format!("{} {}", label(f), claim(f).replace(", ", " and ")))
-        .collect();
-    let finding = match (record.valid, claimed.is_empty()) {
-        (false, _) => "INVALID run: nothing is claimed.".to_owned(),
-        (true, true) => "No difference is claimed.".to_owned(),
-        (true, false) => format!("{} against {}: {}.", contrast.side, contrast.against, claimed.join(", ")),
+    let finding = match record.valid {
+        false => "INVALID run: nothing is claimed.".to_owned(),
+        true => claims(&findings),
     };
     let title = format!("{}: {} against {}", group.title, contrast.side, contrast.against);
     let margin = 100.0 * (group.margin)(record);
@@ -153,6 +159,19 @@ fn plot(record: &Record, contrast: &Contrast, group: &Group) -> Option<Plot> {
         plot.series.push(Series::invalid_run());
     }
     Some(plot)
+}
+
+/// `Lower, better: Mean TTFT, P99 TTFT. Can't be told: P50 TTFT.`
+fn claims(findings: &[&Finding]) -> String {
+    let mut by_claim: Vec<(&str, Vec<String>)> = Vec::new();
+    for finding in findings {
+        match by_claim.iter_mut().find(|(said, _)| *said == claim(finding)) {
+            Some((_, names)) => names.push(label(finding)),
+            None => by_claim.push((claim(finding), vec![label(finding)])),
+        }
+    }
+    let told = |(said, names): &(&str, Vec<String>)| format!("{}: {}.", capital(said), names.join(", "));
+    by_claim.iter().map(told).collect::<Vec<_>>().join(" ")
 }
 
 fn table(record: &Record, contrast: &Contrast) -> Table {

@@ -128,7 +128,7 @@ pub(super) fn apart(contrast: &Contrast) -> Option<String> {
     ))
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }

@@ -150,6 +150,12 @@ pub fn forest(
         hollow: row.invalid,
         ..Point::default()
     };
+    let ends = rows.iter().flat_map(|r| [r.value, r.interval.map(|i| i.0), r.interval.map(|i| i.1)]).flatten();
+    let ends = ends.chain(tolerance.map_or([neutral; 2], |(low, high)| [low, high])).filter(|v| v.is_finite());
+    let (low, high) = ends.fold((neutral, neutral), |(low, high), v| (low.min(v), high.max(v)));
+    // No whisker ends on the frame.
+    let room = (high - low) / 25.0;
+    let x = Axis { range: x.range.or((room > 0.0).then_some((low - room, high + room))), ..x };
     let mut series = Vec::new();
     if let Some((low, high)) = tolerance {
         series.push(Series::zone("does not matter", low, high).coloured(1));

@@ -69,12 +69,18 @@ pub fn run_page(run: &Run<'_>, about: &About<'_>) -> Page {
     }
 }
 
-/// An INVALID run says so across each of its plots.
+/// An INVALID run says so across each of its plots, and over each table whose rows are not struck out already.
 fn stamped(mut section: Section, valid: bool) -> Section {
+    let of_the_run = !["run", "definitions"].contains(&section.id.as_str());
     for block in section.blocks.iter_mut().filter(|_| !valid) {
-        if let Block::Plot(plot) = block {
-            plot.finding = format!("INVALID run. {}", plot.finding);
-            plot.series.push(Series::invalid_run());
+        match block {
+            Block::Plot(plot) => {
+                plot.finding = format!("INVALID run. {}", plot.finding);
+                plot.series.push(Series::invalid_run());
+            }
+            Block::Timeline(timeline) => timeline.finding = format!("INVALID run. {}", timeline.finding),
+            Block::Table(table) if of_the_run && table.invalid.is_empty() => table.caption += " (INVALID run)",
+            _ => {}
         }
     }
     section

@@ -37,6 +37,11 @@ fn an_invalid_run_says_so_across_every_plot_and_strikes_out_every_headline_and_r
     assert!(page.svgs().len() == plots(&page) && page.svgs().iter().all(|(_, svg)| svg.contains("INVALID run")));
     assert_eq!(html.matches("<s>").count(), page.cards.len());
     assert!(page.cards.iter().all(|card| card.detail.starts_with("INVALID")));
+    // What tells why it is INVALID stays readable, under a caption that says so.
+    for caption in ["Failures, by kind (INVALID run)", "The client&#39;s condition (INVALID run)"] {
+        assert!(html.contains(&format!("<caption>{caption}</caption>")), "{caption}");
+    }
+    assert!(html.contains("<h3>Timeline of requests</h3><p>INVALID run."));
     for caption in ["Percentiles, by nearest rank", "What requests were held to"] {
         let table = html.split(&format!("<caption>{caption}")).nth(1).unwrap().split("</table>").next().unwrap();
         assert_eq!(table.matches("<tr class=\"void\">").count(), table.matches("<tr").count() - 1, "{caption}");

@@ -39,11 +39,11 @@ impl Canvas {
         ticks: (usize, usize),
     ) -> Canvas {
         let mut canvas =
-            Canvas { class, size: (width, height), x: edge(58.0, width - 14.0, x), y: edge(0.0, 0.0, y), ticks };
+            Canvas { class, size: (width, height), x: edge(64.0, width - 14.0, x), y: edge(0.0, 0.0, y), ticks };
         // Named rows are as high, and their names as wide, as they need.
         if let Ticks::Named(rows) = &plot.y.ticks {
             let longest = rows.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0) as f64;
-            canvas.x.pixels.0 = (longest * LETTER + 16.0).clamp(58.0, width * 0.42);
+            canvas.x.pixels.0 = (longest * LETTER + 16.0).clamp(64.0, width * 0.42);
             canvas.size.1 = 84.0 + 30.0 * rows.len() as f64;
             canvas.ticks.1 = rows.len();
         }
@@ -117,6 +117,9 @@ pub(super) fn line(html: &mut Html, class: &str, from: (f64, f64), to: (f64, f64
 }
 
 pub(super) fn text(html: &mut Html, anchor: &str, at: (f64, f64), label: &str) {
+    if label.is_empty() {
+        return;
+    }
     html.raw("<text text-anchor=\"").raw(anchor).raw("\" x=\"").number(at.0).raw("\" y=\"").number(at.1).raw("\">");
     html.text(label).raw("</text>\n");
 }

@@ -27,7 +27,7 @@ impl Plot {
         inside(self, &canvas, &mut svg);
         for (i, series) in entries.iter().enumerate() {
             let top = canvas.size.1 + 20.0 * i as f64;
-            svg.raw(&format!("<g transform=\"translate(58 {top})\">"));
+            svg.raw(&format!("<g transform=\"translate(64 {top})\">"));
             marks::sample(series.colour.unwrap_or(i), series.mark, &mut svg);
             text(&mut svg, "start", (36.0, 11.0), &series.name);
             svg.raw("</g>\n");

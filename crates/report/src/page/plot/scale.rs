@@ -43,8 +43,11 @@ impl Scale {
             Scale::Linear => {
                 let low = if from_zero && low >= 0.0 { 0.0 } else { low };
                 if high > low {
-                    let roomy = high + (high - low) * 0.04;
-                    return (low, if from_zero && roomy.is_finite() { roomy } else { high });
+                    let room = (high - low) * 0.04;
+                    let least = if low >= 0.0 { (low - room).max(0.0) } else { low - room };
+                    let least = if from_zero { low } else { least };
+                    let finite = room.is_finite() && least.is_finite() && (high + room).is_finite();
+                    return if finite { (least, high + room) } else { (low, high) };
                 }
                 let half = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
                 (low.min(0.0), low + half)
