@@ -60,7 +60,7 @@ async function shoot(file, name) {
     if (width === 1440) {
       // All plots on one sheet, without what is between them.
       await page.evaluate(() => {
-        const figures = [...document.querySelectorAll("figure")];
+        const figures = [...document.querySelectorAll("figure.plot"), ...document.querySelectorAll("figure.timeline")];
         const sheet = document.createElement("div");
         sheet.className = "plots";
         sheet.id = "sheet";

@@ -13,7 +13,9 @@ const DARK_PAGE: [&str; 9] =
 const PAGE_NAMES: [&str; 9] = ["ground", "raised", "ink", "soft", "rule", "link", "warn", "good", "bad"];
 
 /// How much of its colour an area has, on white and on the dark ground, where the same share is fainter.
-const VEIL: (&str, &str) = (".25", ".42");
+const VEIL: (&str, &str) = (".28", ".46");
+/// The same of the outer of two areas.
+const HAZE: (&str, &str) = (".13", ".2");
 
 /// How many series have a colour of their own.
 pub(super) const SERIES: usize = LIGHT.len();
@@ -23,7 +25,7 @@ pub(super) const DASHES: [&str; 5] = ["", "7 3", "2 3", "9 3 2 3", "4 2"];
 
 /// The variables of both schemes: what the system asks for, unless the page's own switch says otherwise.
 pub(super) fn css() -> String {
-    let (light, dark) = (variables(&LIGHT_PAGE, &LIGHT, VEIL.0), variables(&DARK_PAGE, &DARK, VEIL.1));
+    let (light, dark) = (variables(&LIGHT_PAGE, &LIGHT, VEIL.0, HAZE.0), variables(&DARK_PAGE, &DARK, VEIL.1, HAZE.1));
     format!(
         ":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n\
          @media screen{{:root[data-theme=light]{{{light}}}:root[data-theme=dark]{{{dark}}}}}\n"
@@ -33,13 +35,15 @@ pub(super) fn css() -> String {
 /// The light scheme by the names of its variables.
 pub(super) fn light() -> Vec<(String, &'static str)> {
     let page = PAGE_NAMES.iter().map(|name| (*name).to_owned()).zip(LIGHT_PAGE);
-    page.chain((1..).map(|i| format!("s{i}")).zip(LIGHT)).chain([("veil".to_owned(), VEIL.0)]).collect()
+    page.chain((1..).map(|i| format!("s{i}")).zip(LIGHT))
+        .chain([("veil".to_owned(), VEIL.0), ("haze".to_owned(), HAZE.0)])
+        .collect()
 }
 
-fn variables(page: &[&str; 9], series: &[&str; 5], veil: &str) -> String {
+fn variables(page: &[&str; 9], series: &[&str; 5], veil: &str, haze: &str) -> String {
     let page = PAGE_NAMES.iter().zip(page).map(|(name, colour)| format!("--{name}:{colour};"));
     let series = series.iter().enumerate().map(|(i, colour)| format!("--s{}:{colour};", i + 1));
-    page.chain(series).chain([format!("--veil:{veil};")]).collect()
+    page.chain(series).chain([format!("--veil:{veil};--haze:{haze};")]).collect()
 }
 
 #[cfg(test)]

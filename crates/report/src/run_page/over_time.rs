@@ -50,7 +50,7 @@ pub(super) fn bands(
         slices.iter().map(move |p| (p.at.secs(), nan(low(p)), nan(high(p))))
     };
     let mut series = vec![
-        Series::band("p90 to p99", points(|p| p.p90, |p| p.p99)).coloured(0),
+        Series::band("p90 to p99", points(|p| p.p90, |p| p.p99)).coloured(0).fainter(),
         Series::band("p50 to p90", points(|p| p.p50, |p| p.p90)).coloured(0),
         Series::new("p99", Mark::Line, slices.iter().map(|p| (p.at.secs(), nan(p.p99)))).coloured(2),
         Series::new("p50", Mark::Line, slices.iter().map(|p| (p.at.secs(), nan(p.p50)))).coloured(0),

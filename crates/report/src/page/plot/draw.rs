@@ -1,5 +1,5 @@
 use super::labels::Labels;
-use super::{Plot, Ticks, marks};
+use super::{Plot, Scale, Ticks, marks};
 use crate::page::html::Html;
 
 /// One drawing of a plot: its size, its frame, the values at the frame's edges. Pixels of the SVG's own.
@@ -40,6 +40,10 @@ impl Canvas {
     ) -> Canvas {
         let mut canvas =
             Canvas { class, size: (width, height), x: edge(64.0, width - 14.0, x), y: edge(0.0, 0.0, y), ticks };
+        // 99.999 % is long.
+        if plot.y.scale == Scale::Nines {
+            canvas.x.pixels.0 = 80.0;
+        }
         // Named rows are as high, and their names as wide, as they need.
         if let Ticks::Named(rows) = &plot.y.ticks {
             let longest = rows.iter().map(|(_, name)| name.chars().count()).max().unwrap_or(0) as f64;

@@ -36,7 +36,8 @@ pub(super) fn series(
     let shown = |p: &&Point| plot.shows(series.mark, p);
     match series.mark {
         Mark::Line | Mark::Step | Mark::Frontier => path(&at, series, colour, html),
-        Mark::Band => band(&at, series, html),
+        Mark::Band => band(&at, series, "band", html),
+        Mark::Haze => band(&at, series, "haze", html),
         Mark::Bars(width) => series.points.iter().filter(shown).for_each(|p| bar(&at, p, width, html)),
         Mark::Dots => series.points.iter().filter(shown).for_each(|p| dot(&at, p, colour, labels, html)),
         Mark::Level => {
@@ -98,11 +99,11 @@ fn path(at: &Places<'_>, series: &Series, colour: usize, html: &mut Html) {
 }
 
 /// Up along the upper ends and back along the lower ones, for each stretch without a gap.
-fn band(at: &Places<'_>, series: &Series, html: &mut Html) {
+fn band(at: &Places<'_>, series: &Series, class: &str, html: &mut Html) {
     for stretch in series.points.split(|p| !at.plot.shows(series.mark, p)).filter(|s| !s.is_empty()) {
         let corners =
             |pick: fn((f64, f64)) -> f64| move |p: &Point| (at.x(p.x), at.y(pick(p.y_range.unwrap_or((p.y, p.y)))));
-        html.raw("<polygon class=\"band\" points=\"");
+        html.raw("<polygon class=\"").raw(class).raw("\" points=\"");
         for (x, y) in stretch.iter().map(corners(|r| r.1)).chain(stretch.iter().rev().map(corners(|r| r.0))) {
             html.number(x).raw(",").number(y).raw(" ");
         }
@@ -163,6 +164,7 @@ pub(super) fn sample(colour: usize, mark: Mark, html: &mut Html) {
         }
         Mark::Bars(_) => drop(html.raw("<rect x=\"6\" y=\"1\" width=\"16\" height=\"10\"/>")),
         Mark::Band => drop(html.raw("<polygon class=\"band\" points=\"1,1 27,1 27,11 1,11\"/>")),
+        Mark::Haze => drop(html.raw("<polygon class=\"haze\" points=\"1,1 27,1 27,11 1,11\"/>")),
         Mark::Zone => drop(html.raw("<rect class=\"zone\" x=\"6\" y=\"0\" width=\"16\" height=\"12\"/>")),
         Mark::Stamp => drop(html.raw("<text x=\"9\" y=\"11\">✗</text>")),
         Mark::Dots => shape(colour, false, 14.0, 6.0, html),

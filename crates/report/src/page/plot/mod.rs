@@ -147,7 +147,7 @@ impl Plot {
         match mark {
             Mark::Level => y.shows(p.y),
             Mark::Upright => x.shows(p.x),
-            Mark::Band => x.shows(p.x) && both(y, p.y_range),
+            Mark::Band | Mark::Haze => x.shows(p.x) && both(y, p.y_range),
             Mark::Zone => both(x, p.x_range),
             _ => x.shows(p.x) && y.shows(p.y),
         }

@@ -31,6 +31,8 @@ pub enum Mark {
     Upright,
     /// The area between the two ends of each point's `y_range`: an interval, percentiles.
     Band,
+    /// The same, fainter: of two bands of one colour the outer one.
+    Haze,
     /// The whole height of the plot over each point's `x_range`: a warm-up, a window, an interval of what is across.
     Zone,
     /// The series' name in large letters across the plot: that nothing in it counts.
@@ -70,6 +72,11 @@ impl Series {
     pub fn band(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64, f64)>) -> Series {
         let point = |(x, low, high)| Point { x, y: high, y_range: Some((low, high)), ..Point::default() };
         Series::new(name, Mark::Band, points.into_iter().map(point))
+    }
+
+    /// A band drawn fainter, beside another of its colour.
+    pub fn fainter(self) -> Series {
+        Series { mark: if self.mark == Mark::Band { Mark::Haze } else { self.mark }, ..self }
     }
 
     /// The whole height of the plot from one x to another.
