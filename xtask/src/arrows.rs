@@ -4,11 +4,11 @@
 pub const ALLOWED: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("kv", &[]),
-    ("wire", &[]),
     ("parquet", &[]),
     ("token", &[]),
     ("testdata", &[]),
     ("record", &["clock"]),
+    ("wire", &["record"]),
     ("os", &["clock"]),
     ("workload", &["clock", "record"]),
     ("stats", &["clock", "record"]),

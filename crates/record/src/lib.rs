@@ -8,6 +8,7 @@ mod end;
 pub mod log;
 mod moments;
 mod row;
+pub mod server;
 
 pub use chunks::{Chunk, Chunks};
 pub use end::{Blame, Cause, End, Finish, Limit, Phase, Why};

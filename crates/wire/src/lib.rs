@@ -1,4 +1,4 @@
-//! Bytes to meaning: request bodies and stream decoding for each API; the SSE parser. No I/O, no clock.
+//! Bytes to meaning: request bodies and stream decoding for each API; the SSE parser; pages of metrics. No I/O, no clock.
 //!
 //! A client makes one [`Decoder`] per response, tells it the [head](Decoder::head), pushes the body's bytes as they come, and stamps
 //! whatever each push hands out; [`Decoder::finish`] says how it ended. What counts as a token, and what as a failure, is decided
@@ -10,6 +10,7 @@ pub mod cases;
 mod complaint;
 mod decode;
 mod json;
+pub mod metrics;
 pub mod sse;
 mod usage;
 

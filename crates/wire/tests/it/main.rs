@@ -3,6 +3,7 @@
 
 mod bodies;
 mod captures;
+mod metrics;
 mod reference;
 mod robustness;
 mod truth_table;
