@@ -25,7 +25,16 @@ pub struct Reply {
     pub took: Dur,
 }
 
-/// The longest reply that is read.
+/// What an answer may take at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// From the first try to connect to the last byte.
+    pub time: Dur,
+    /// Bytes of the body; one that is longer is not read to its end.
+    pub bytes: usize,
+}
+
+/// The longest reply that is read where nobody says otherwise.
 const LONGEST: usize = 64 << 20;
 
 /// Asks one small thing and waits for the whole answer, `limit` at most: a list of models, a tokenizer's answer, metrics. GET without
@@ -34,11 +43,19 @@ const LONGEST: usize = 64 << 20;
 /// # Errors
 /// No address, no connection, no TLS, broken HTTP, or nothing in time.
 pub fn fetch(target: &Target, path: &str, body: Option<&[u8]>, limit: Dur) -> Result<Reply, ClientError> {
+    fetch_within(target, path, body, Limits { time: limit, bytes: LONGEST })
+}
+
+/// The same, with limits on time and length: for servers that may answer with anything, for ever.
+///
+/// # Errors
+/// As [`fetch`]; an answer that is longer.
+pub fn fetch_within(target: &Target, path: &str, body: Option<&[u8]>, limits: Limits) -> Result<Reply, ClientError> {
     let addresses = target.resolve()?;
     target.check()?;
     let tls = TlsSetup::new(target)?;
     let start = clock::now();
-    let deadline = start + limit;
+    let deadline = start + limits.time;
     let mut last = None;
     for (i, &addr) in addresses.iter().enumerate() {
         // A dead address must not eat the time of the others.
@@ -47,7 +64,8 @@ pub fn fetch(target: &Target, path: &str, body: Option<&[u8]>, limit: Dur) -> Re
             Ok(socket) => {
                 let mut conn = Conn::new(socket, Http::new(target), i, start);
                 conn.state = State::Busy;
-                let mut reply = Dialogue { conn, addr, deadline }.ask(target, tls.as_ref(), path, body)?;
+                let mut reply =
+                    Dialogue { conn, addr, deadline, longest: limits.bytes }.ask(target, tls.as_ref(), path, body)?;
                 reply.took = clock::now().since(start);
                 return Ok(reply);
             }
@@ -62,6 +80,7 @@ struct Dialogue {
     conn: Conn,
     addr: SocketAddr,
     deadline: Time,
+    longest: usize,
 }
 
 impl Dialogue {
@@ -139,6 +158,7 @@ impl Dialogue {
 
     fn read_reply(mut self) -> Result<Reply, ClientError> {
         let mut reply: Option<Reply> = None;
+        let longest = self.longest;
         let mut take = |http: &mut Http, mut bytes: &[u8]| -> Result<bool, String> {
             while let Some(part) = http.next(&mut bytes).map_err(words)? {
                 match (part, &mut reply) {
@@ -146,16 +166,18 @@ impl Dialogue {
                         let Head { status, content_type, location, .. } = head;
                         reply = Some(Reply { status, content_type, location, body: Vec::new(), took: Dur::ZERO });
                     }
-                    (Part::Body(body), Some(reply)) if reply.body.len() + body.len() <= LONGEST => {
+                    (Part::Body(body), Some(reply)) if reply.body.len() + body.len() <= longest => {
                         reply.body.extend_from_slice(body);
                     }
-                    (Part::Body(_), _) => return Err(format!("the reply is longer than {LONGEST} bytes")),
+                    (Part::Body(_), _) => return Err(format!("the reply is longer than {longest} bytes")),
                     (Part::End, _) => return Ok(true),
                 }
             }
             Ok(false)
         };
         loop {
+            // An answer that never ends must not have the time that its next bytes would take.
+            self.in_time()?;
             match self.receive(&mut take)? {
                 Received::More => self.flush()?,
                 Received::Done => break,

@@ -42,7 +42,7 @@ mod tls;
 pub use config::{Acks, Config, Timeouts};
 pub use control::{Control, Progress};
 pub use error::ClientError;
-pub use fetch::{Reply, fetch};
+pub use fetch::{Limits, Reply, fetch, fetch_within};
 pub use log::{Late, RunLog};
 pub use request::{Request, Requests};
 pub use run::{Probe, one, probe, run};
