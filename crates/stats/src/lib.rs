@@ -25,6 +25,7 @@ mod over_time;
 pub mod pareto;
 mod peak;
 mod request;
+pub mod servers;
 mod sort;
 mod steady;
 mod student;
