@@ -389,6 +389,93 @@ const ENTRIES: &[Entry] = &[
         "TPOT, p50 / p99 (ms)",
         "(last token - first token) / (n - k1), for requests written within the window",
     ),
+    // What servers say of themselves.
+    entry(&["server_metrics"], "Metrics of", "whose figures follow, by the names they go by, and where they were read"),
+    entry(
+        &["server_scrapes"],
+        "Looked at, times",
+        "how often it stated its figures, about once a second from before the first request until after the last",
+    ),
+    entry(
+        &["server_restarts"],
+        "Began to count anew, times",
+        "how often its counters fell or its start moved; what was counted before is never subtracted",
+    ),
+    entry(
+        &["server_running"],
+        "Requests running, mean / max",
+        "requests its engine works on, at the looks within the run; all engines and models of the page together",
+    ),
+    entry(
+        &["server_waiting"],
+        "Requests waiting, mean / max",
+        "requests that its engine has not begun or has put back, at the looks within the run",
+    ),
+    entry(
+        &["server_kv_use"],
+        "KV cache in use, mean / max",
+        "share of the KV cache's blocks in use, at the looks within the run; the mean of several engines",
+    ),
+    entry(
+        &["server_gpu_use"],
+        "GPUs busy, mean / max",
+        "share of time in which a kernel ran, as the driver states it; the mean of several",
+    ),
+    entry(&["server_gpu_power"], "GPU power, mean / max (W)", "power drawn by all GPUs of the page"),
+    entry(&["server_gpu_temperature"], "Hottest GPU, mean / max (°C)", "temperature of the hottest GPU of the page"),
+    entry(&["server_gpu_memory"], "GPU memory, mean / max (GiB)", "memory of all GPUs of the page in use"),
+    entry(&["server_cpu_use"], "CPUs busy, mean / max", "1 - idle / all CPU time, from one look to the next"),
+    entry(&["server_memory_use"], "Memory in use, at most", "1 - least memory available / all memory"),
+    entry(
+        &["server_prefix_hit_share"],
+        "Prompt tokens in its prefix cache",
+        "tokens found / tokens looked up, differences of its counters from the first look to the last (all its traffic)",
+    ),
+    entry(
+        &["server_acceptance_share"],
+        "Drafted tokens it accepted",
+        "accepted / drafted tokens, differences of its counters (all its traffic)",
+    ),
+    entry(
+        &["server_preemptions"],
+        "Preemptions",
+        "times a request lost its memory and had to begin again, difference of its counter",
+    ),
+    entry(
+        &["server_prompt_tokens_per_s"],
+        "Prompt tokens it took in (tok/s)",
+        "difference of its counter / time from the first look to the last, cached tokens included",
+    ),
+    entry(
+        &["server_generated_tokens_per_s"],
+        "Tokens it generated (tok/s)",
+        "difference of its counter / time from the first look to the last",
+    ),
+    entry(
+        &["server_process_cpu"],
+        "CPU of its process (cores)",
+        "CPU time of the process that states the metrics / time; near 1 in a server of one thread, it is the bottleneck",
+    ),
+    entry(
+        &["server_gpu_energy"],
+        "Energy of its GPUs (kJ)",
+        "difference of their counters from the first look to the last",
+    ),
+    entry(
+        &["server_ttft_mean"],
+        "TTFT mean, by it / here (ms)",
+        "mean of the server's own histogram over the run; and here, from the write, over every request with a first token, warm-ups and probes too",
+    ),
+    entry(
+        &["server_ttft_p50"],
+        "TTFT p50, by it / here (ms)",
+        "the bounds of the bucket in which the server's percentile lies (a histogram knows no more); and here by nearest rank",
+    ),
+    entry(
+        &["server_ttft_p99"],
+        "TTFT p99, by it / here (ms)",
+        "the bounds of the bucket in which the server's percentile lies (a histogram knows no more); and here by nearest rank",
+    ),
     entry(
         &["protocol"],
         "Protocol",

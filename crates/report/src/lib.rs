@@ -17,6 +17,6 @@ pub mod text;
 pub use explain::explain;
 pub use run::{
     Description, Diffusion, Extras, Grouping, ParseMetricError, Probes, RateChange, Run, Selected, Selection,
-    ServerTimes, SpecDecode, TraceAccount, ordered,
+    ServerTimes, SpecDecode, ThresholdOutcome, TraceAccount, ordered,
 };
 pub use run_page::{About, run_page};

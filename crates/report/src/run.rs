@@ -1,4 +1,5 @@
 use tailbound_record::Row;
+use tailbound_stats::servers::Servers;
 use tailbound_stats::{RunFacts, Summary, Verdict};
 
 /// Everything a report is made from.
@@ -127,6 +128,10 @@ pub struct Extras {
     pub rate_changes: Vec<RateChange>,
     /// Speculative decoding, by the server's counters.
     pub spec_decode: Option<SpecDecode>,
+    /// What servers said of themselves.
+    pub servers: Option<Servers>,
+    /// What must hold over the run, and whether it did.
+    pub thresholds: Vec<ThresholdOutcome>,
     /// Diffusion decoding, by the server's counters.
     pub diffusion: Option<Diffusion>,
     /// Seconds of audio sent by completed requests.
@@ -137,6 +142,25 @@ pub struct Extras {
     pub groups: Vec<Grouping>,
     /// Queue time and TTFT as the server itself stated them, by request id; empty if it never does.
     pub server_times: Vec<ServerTimes>,
+}
+
+/// Something that must hold over a run, and what came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThresholdOutcome {
+    /// `failed`, `ttft`, `tpot` or `e2el`.
+    pub metric: &'static str,
+    /// Which percentile of it (0–100, nearest rank); `None` for a share of requests.
+    pub percentile: Option<f64>,
+    /// Over which class; `None`: all requests.
+    pub class: Option<String>,
+    /// What it must stay below: s, or a share.
+    pub below: f64,
+    /// What it was; infinite where failures reach the percentile, `None` if it was never seen.
+    pub value: Option<f64>,
+    /// Whether it held. What was never seen doesn't hold.
+    pub held: bool,
+    /// All that in words.
+    pub sentence: String,
 }
 
 /// The run's requests, told apart by one thing.

@@ -17,7 +17,7 @@ mod output;
 mod page_file;
 mod progress;
 mod report_command;
-mod server_counters;
+mod server_metrics;
 mod sim;
 mod truth;
 mod units;

@@ -76,6 +76,11 @@ impl<W: Write> Writer<W> {
     }
 
     /// What it writes to.
+    pub fn get_ref(&self) -> &W {
+        &self.out
+    }
+
+    /// What it writes to.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
     }

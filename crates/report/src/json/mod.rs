@@ -3,6 +3,7 @@
 mod file;
 mod own;
 mod rust_client;
+mod servers;
 mod vllm;
 
 use crate::Run;

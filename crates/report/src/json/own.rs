@@ -1,8 +1,8 @@
 //! Tailbound's own part: base units with the unit in the key, null for what is missing.
 
-use super::Num;
+use super::{Detail, Num, servers};
 use crate::run::percentile_word;
-use crate::{Grouping, Run};
+use crate::{Grouping, Run, ThresholdOutcome};
 use serde_json::{Map, Value, json};
 use tailbound_stats::fluidity::Figures;
 use tailbound_stats::{Dist, Goodput, Group, Lengths, Metric, Reason, Steady, Summary, TokenSource};
@@ -13,7 +13,7 @@ const SCHEMA_VERSION: &str = "1.0.0";
 const ALWAYS: [f64; 6] = [5.0, 50.0, 90.0, 95.0, 99.0, 99.9];
 const NS: f64 = 1e-9;
 
-pub(super) fn value(run: &Run<'_>) -> Value {
+pub(super) fn value(run: &Run<'_>, detail: Detail) -> Value {
     let s = run.summary;
     json!({
         "schema_version": SCHEMA_VERSION,
@@ -69,6 +69,8 @@ pub(super) fn value(run: &Run<'_>) -> Value {
             "first_tokens": s.coalesced.first_tokens,
             "clean_gaps_s": s.coalesced.clean_gaps.as_ref().map(|d| dist(run, d, NS, None)),
         },
+        "server_metrics": run.extras.servers.as_ref().map(|s| servers::value(s, detail)),
+        "thresholds": run.extras.thresholds.iter().map(threshold).collect::<Value>(),
         "trace": run.extras.trace,
         "groups": groups(run),
         "failures": failures(s),
@@ -260,6 +262,18 @@ fn steady(run: &Run<'_>, w: &Steady) -> Value {
     })
 }
 
+fn threshold(t: &ThresholdOutcome) -> Value {
+    json!({
+        "metric": t.metric,
+        "percentile": t.percentile,
+        "class": t.class,
+        "unit": if t.percentile.is_some() { "s" } else { "share" },
+        "below": t.below,
+        "value": Num(t.value),
+        "held": t.held,
+    })
+}
+
 fn failures(s: &Summary) -> Value {
     let one = |g: &tailbound_stats::FailureGroup| {
         json!({
@@ -275,6 +289,6 @@ fn failures(s: &Summary) -> Value {
     s.failures.iter().map(one).collect()
 }
 
-fn number(v: f64) -> Value {
+pub(super) fn number(v: f64) -> Value {
     serde_json::to_value(Num(Some(v))).unwrap_or(Value::Null)
 }

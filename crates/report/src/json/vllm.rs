@@ -22,7 +22,7 @@ impl Serialize for VllmResult<'_> {
         self.extras(&mut map)?;
         self.latencies(&mut map)?;
         rust_client::entries(self.run, &mut map)?;
-        map.serialize_entry("tailbound", &own::value(self.run))?;
+        map.serialize_entry("tailbound", &own::value(self.run, self.detail))?;
         map.end()
     }
 }

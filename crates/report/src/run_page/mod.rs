@@ -7,6 +7,7 @@ mod health;
 mod latency;
 mod over_time;
 mod requests;
+mod servers;
 
 use crate::page::{Attachment, Block, Page, Section, Series};
 use crate::{Run, explain, json};
@@ -49,6 +50,7 @@ pub fn run_page(run: &Run<'_>, about: &About<'_>) -> Page {
         section("time", "Over time", over_time::blocks(&told, &mut absent)),
         section("requests", "Requests", requests::blocks(&told)),
         section("classes", "Classes", classes::blocks(&told, &mut absent)),
+        section("server", "The server itself", servers::blocks(&told, &mut absent)),
         section("client", "The client itself", health::blocks(&told, simulated, &mut absent)),
         section("definitions", "Definitions", vec![head::definitions(explain::all())]),
     ];

@@ -5,6 +5,7 @@ mod figures;
 mod groups;
 mod own;
 mod plain;
+mod servers;
 mod trace;
 mod vllm;
 mod wrap;
@@ -13,6 +14,7 @@ use crate::Run;
 pub(crate) use figures::percent;
 pub(crate) use own::metric_name;
 pub(crate) use plain::sentences as plain_words;
+pub(crate) use servers::{range as server_range, sentence as server_sentence};
 pub(crate) use wrap::paragraph;
 
 /// Whether to colour the words that matter.

@@ -1,5 +1,5 @@
 use super::figures::{RULE, ms, own, percent, rate, title};
-use super::{Colour, groups, plain, trace, wrap};
+use super::{Colour, groups, plain, servers, trace, wrap};
 use crate::Run;
 use crate::run::percentile_word;
 use std::fmt::Write;
@@ -17,6 +17,7 @@ pub(super) fn block(run: &Run<'_>, colour: Colour) -> String {
     table(&mut out, run);
     groups::blocks(&mut out, run);
     steady(&mut out, run);
+    servers::block(&mut out, run);
     conditions(&mut out, run);
     let plain = plain::sentences(run);
     if !plain.is_empty() {

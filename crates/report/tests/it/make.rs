@@ -1,10 +1,12 @@
 //! Three runs: a plain one, one with everything that can be shown, and one in which nothing completed.
 
-use tailbound_clock::Time;
+use tailbound_clock::{Dur, Time};
+use tailbound_record::server::{Buckets, Measure, Reading, Scrape, System};
 use tailbound_record::{Blame, Cause, End, Finish, Moment, Phase, Row, StampSource, Why};
 use tailbound_report::{
     Description, Diffusion, Extras, Probes, RateChange, Run, Selected, Selection, ServerTimes, SpecDecode,
 };
+use tailbound_stats::servers::Servers;
 use tailbound_stats::{Bounds, ClientHealth, Objectives, Ramp, RampLaw, RunFacts, Summary, Verdict, judge, summarize};
 
 const MS: u64 = 1_000_000;
@@ -140,9 +142,72 @@ pub fn full() -> Owned {
         }),
         audio_s: 9.2,
         server_times: vec![ServerTimes { queue_s: Some(0.01), ttft_s: None }; 40],
+        servers: servers(),
         ..Extras::default()
     };
     Owned::new(facts, rows, selection, extras)
+}
+
+/// A server that began again, and a machine with GPUs.
+fn servers() -> Option<Servers> {
+    let engine = |running: f64, waiting: f64, tokens: f64| {
+        let values = [
+            (Measure::Running, running),
+            (Measure::Waiting, waiting),
+            (Measure::KvUse, running / 10.0),
+            (Measure::PrefixQueries, tokens * 4.0),
+            (Measure::PrefixHits, tokens),
+            (Measure::Preemptions, (tokens / 100.0).floor()),
+            (Measure::PromptTokens, tokens * 4.0),
+            (Measure::GeneratedTokens, tokens),
+            (Measure::DraftTokens, tokens * 2.0),
+            (Measure::AcceptedTokens, tokens),
+            (Measure::ProcessCpu, tokens / 400.0),
+        ];
+        let n = (tokens / 20.0).floor();
+        let ttft = Buckets { bounds: vec![0.1, 0.25, 0.5], counts: vec![0.0, n - 2.0, n], count: n, sum: n * 0.18 };
+        Reading {
+            system: Some(System::Vllm),
+            values: values.into_iter().collect(),
+            ttft: Some(ttft),
+            ..Reading::default()
+        }
+    };
+    let machine = |busy: f64, energy: f64| Reading {
+        system: Some(System::Dcgm),
+        values: [
+            (Measure::GpuUse, busy),
+            (Measure::GpuPower, 700.0 * busy),
+            (Measure::GpuTemperature, 60.5),
+            (Measure::GpuMemory, 70e9),
+            (Measure::GpuEnergy, energy),
+            (Measure::CpuTime, energy / 100.0),
+            (Measure::CpuIdle, energy / 200.0),
+            (Measure::MemoryTotal, 64e9),
+            (Measure::MemoryAvailable, 16e9),
+        ]
+        .into_iter()
+        .collect(),
+        ..Reading::default()
+    };
+    let scrape = |from: &str, at_ms: u64, reading: Reading| Scrape {
+        from: format!("http://{from}/metrics"),
+        at: Time(at_ms * MS),
+        took: Dur::from_ms(2),
+        reading: Some(reading),
+    };
+    let mut scrapes = vec![
+        scrape("server:8000", 0, engine(0.0, 0.0, 1000.0)),
+        scrape("server:8000", 1000, engine(4.0, 0.0, 1300.0)),
+        scrape("server:8000", 3000, engine(8.0, 3.0, 40.0)),
+        scrape("server:8000", 4700, engine(0.0, 0.0, 440.0)),
+        scrape("gpus:9400", 0, machine(0.0, 0.0)),
+        scrape("gpus:9400", 2000, machine(0.9, 1200.0)),
+        scrape("gpus:9400", 4600, machine(0.6, 2500.0)),
+    ];
+    scrapes.push(Scrape { reading: None, ..scrapes[1].clone() });
+    let ttfts: Vec<Dur> = (0..37).map(|i| Dur::from_ms(152 + 2 * i)).collect();
+    Servers::new(&scrapes, &ttfts, Time::ZERO, Time(4_600 * MS))
 }
 
 /// A ramp against a server that refuses everything, without a tokenizer.

@@ -9,7 +9,7 @@ mod sut;
 mod virtual_time;
 
 use super::serve::args::ServeArgs;
-use super::serve::live::{self, Ran, Watch};
+use super::serve::live::{self, Gathered, Ran, Watch};
 use super::serve::passes::Passes;
 use super::serve::preset::Preset;
 use super::serve::replay::Replay;
@@ -83,7 +83,7 @@ pub fn run_while(sut: &Sut, asked: Asked<'_>, watch: Watch<'_>) -> Outcome<Ran> 
     };
     let facts = plan::facts(serve, &planned, outline)?;
     let prepared = Prepared::new(serve, sut.endpoint(), &planned, &sut.model().name, &prompts.prompts, replay)?;
-    let (names, (rows, ending)) = match sut {
+    let (names, (gathered, ending)) = match sut {
         Sut::Server(reached) => {
             let prepared = prepared.in_passes(passes).of_classes(classes);
             let acks = reached.ready(serve, &prepared)?;
@@ -95,10 +95,10 @@ pub fn run_while(sut: &Sut, asked: Asked<'_>, watch: Watch<'_>) -> Outcome<Ran> 
             let names = live::Names::new(&modelled.model, &Counter::None, prompts, &prepared, outline);
             let names = names.of_point(shape).in_virtual_time();
             let replica = modelled.replica(&prompts.prompts)?;
-            let done =
-                virtual_time::run(serve, &planned, replica, Order { passes: passes.as_ref(), classes }, &names, watch)?;
-            (names, done)
+            let order = Order { passes: passes.as_ref(), classes };
+            let (rows, ending) = virtual_time::run(serve, &planned, replica, order, &names, watch)?;
+            (names, (Gathered { rows, ..Gathered::default() }, ending))
         }
     };
-    live::assemble(serve, &planned, facts, &names, rows, Some(ending))
+    live::assemble(serve, &planned, facts, &names, gathered, Some(ending))
 }

@@ -25,6 +25,7 @@ use crate::bundle::{self, Kind};
 use crate::failure::{Outcome, exit};
 use crate::http::Server;
 use crate::output;
+use crate::server_metrics;
 pub use again::{Again, again};
 use args::{Format, ServeArgs};
 pub use discover::Model;
@@ -71,6 +72,7 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     requests::extra(&args.payload)?;
     save::check(args)?;
     preset::check(args)?;
+    server_metrics::check(&args.target)?;
     let mut replay = replay::read(args)?;
     let plan = plan::plan(&args.load, replay.as_ref().map(|r| &r.outline))?;
     if let Some(replay) = &mut replay {
@@ -99,14 +101,14 @@ pub fn measure(args: &ServeArgs) -> Outcome<Option<Ran>> {
     // The bodies are written: texts and rows would only take their memory a second time.
     drop((prompts, data_set, replay));
     let mut watcher = args.load.phased.as_deref().map(|phased| Watcher::new(phased, &plan));
-    let (rows, ending) = live::run(args, &plan, &server, &prepared, &names, acks, &mut |row| match &mut watcher {
+    let (gathered, ending) = live::run(args, &plan, &server, &prepared, &names, acks, &mut |row| match &mut watcher {
         Some(watcher) => watcher.row(row).is_none_or(|why| {
             eprintln!("ended early: {why}");
             false
         }),
         None => true,
     })?;
-    live::assemble(args, &plan, facts, &names, rows, Some(ending)).map(Some)
+    live::assemble(args, &plan, facts, &names, gathered, Some(ending)).map(Some)
 }
 
 /// A server that was found, and what it said of itself.

@@ -58,7 +58,6 @@ pub fn ran(kept: &Kept) -> Outcome<Ran> {
         extras,
         notes: kept.figures.iter().map(|f| fleet(&kept.about.fleet, f)).collect(),
         terminated: false,
-        thresholds_held: true,
         plan: String::new(),
     })
 }

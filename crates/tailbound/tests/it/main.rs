@@ -19,6 +19,7 @@ mod pasted;
 mod program;
 mod replay;
 mod scenario;
+mod server_metrics;
 mod servers;
 mod signals;
 mod sim;

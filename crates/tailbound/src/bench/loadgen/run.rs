@@ -33,6 +33,12 @@ pub fn run(args: &RunArgs) -> Outcome<u8> {
     logs::check(args.rules.output_dir.as_deref())?;
     let size = samples_wanted(&args.rules, &rules);
     let serve = args.serve(size)?;
+    if !serve.target.server_metrics.is_empty() {
+        return Err(Failure::usage(
+            "--server-metrics: a LoadGen run has a log of its own, which holds no metrics of servers",
+        )
+        .hint("`bench serve` and `bench curve` read them"));
+    }
     if REPLAYED.contains(&serve.data.dataset_name.as_str()) {
         let name = &serve.data.dataset_name;
         return Err(Failure::usage(format!(

@@ -2,7 +2,7 @@
 
 use super::args::ServeArgs;
 use super::journal::Kept;
-use super::live::{self, Ran};
+use super::live::{self, Gathered, Ran};
 use super::plan;
 use crate::cli::{BenchCommand, Cli, Command, normalized};
 use crate::failure::{Failure, Outcome};
@@ -29,7 +29,8 @@ pub fn again(kept: Kept) -> Outcome<Again> {
         plan = plan::fit(&args.load, replay, plan, kept.names.num_prompts)?;
     }
     let facts = plan::facts(&args, &plan, replay)?;
-    let ran = live::assemble(&args, &plan, facts, &kept.names, kept.rows, kept.ending)?;
+    let gathered = Gathered { rows: kept.rows, scrapes: kept.scrapes };
+    let ran = live::assemble(&args, &plan, facts, &kept.names, gathered, kept.ending)?;
     let started_at_ms = kept.names.unix_ms(ran.facts.start);
     Ok(Again { args, ran, started_at_ms })
 }

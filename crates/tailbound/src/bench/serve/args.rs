@@ -87,6 +87,13 @@ pub struct TargetArgs {
     /// Wait up to this long for the server to answer a first request; 0 skips the check
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = units::duration)]
     pub ready_check_timeout_sec: Dur,
+    /// Read these pages of metrics too, beside the server's own /metrics: those of replicas behind a gateway, of GPUs (DCGM), of machines
+    /// (node exporter). Headers and keys are sent to the server alone
+    #[arg(long, value_name = "URL", num_args = 0..)]
+    pub server_metrics: Vec<String>,
+    /// Read no metrics of the server
+    #[arg(long, conflicts_with = "server_metrics")]
+    pub no_server_metrics: bool,
     /// Request ids (header x-request-id) are this and the request's number [default: bench-<8 hex digits>-]
     #[arg(long, value_name = "TEXT")]
     pub request_id_prefix: Option<String>,

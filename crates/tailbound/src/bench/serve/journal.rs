@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use tailbound_record::log::{self, Damage, Reader, Record, Writer};
+use tailbound_record::server::Scrape;
 use tailbound_record::{Moment, Row};
 use tailbound_trace as trace;
 
@@ -15,6 +16,7 @@ use tailbound_trace as trace;
 pub const FILE: &str = "events.log";
 const NAMES: &str = "names";
 const ENDING: &str = "ending";
+const SERVER: &str = "server";
 
 /// The log of a run being made; does nothing without `--run-dir`.
 pub struct Journal {
@@ -47,6 +49,20 @@ impl Journal {
         self.with(|writer| writer.row(row))
     }
 
+    /// Another hand for the same log, for a thread of its own: every record is one write, and writes through one open file don't mix.
+    pub fn beside(&self) -> Outcome<Journal> {
+        let Some((path, writer)) = &self.open else { return Ok(Journal { open: None }) };
+        let file = writer.get_ref().try_clone();
+        let file = file.map_err(|e| Failure::new(format!("failed to open {} once more: {e}", path.display())))?;
+        Ok(Journal { open: Some((path.clone(), Writer::append(file))) })
+    }
+
+    /// Adds what a server said of itself.
+    pub fn scrape(&mut self, scrape: &Scrape) -> Outcome<()> {
+        let json = serde_json::to_vec(scrape).map_err(|e| Failure::new(e.to_string()))?;
+        self.with(|writer| writer.note(SERVER, &json))
+    }
+
     /// Adds what is known once the run is over.
     pub fn close(mut self, ending: &Ending) -> Outcome<()> {
         let json = serde_json::to_vec(ending).map_err(|e| Failure::new(e.to_string()))?;
@@ -65,6 +81,8 @@ pub struct Kept {
     pub names: Names,
     /// All rows, warm-ups and probes too.
     pub rows: Vec<Row>,
+    /// What servers said of themselves.
+    pub scrapes: Vec<Scrape>,
     /// What was written at the run's end; `None` if it died before.
     pub ending: Option<Ending>,
     /// Whether the log's last record was torn or damaged.
@@ -120,6 +138,7 @@ impl Examined {
 struct Gathered {
     names: Option<Names>,
     rows: Vec<Row>,
+    scrapes: Vec<Scrape>,
     ending: Option<Ending>,
 }
 
@@ -129,6 +148,7 @@ impl Gathered {
             Record::Row(row) => self.rows.push(*row),
             Record::Note { name, bytes } if name == NAMES => self.names = Some(parse(&bytes)?),
             Record::Note { name, bytes } if name == ENDING => self.ending = Some(parse(&bytes)?),
+            Record::Note { name, bytes } if name == SERVER => self.scrapes.push(parse(&bytes)?),
             Record::Note { .. } => {}
         }
         Ok(())
@@ -137,7 +157,7 @@ impl Gathered {
     fn kept(mut self, damage: Option<Damage>) -> Result<Kept, String> {
         let names = self.names.ok_or("the run's names are missing: it died before it began")?;
         self.rows.sort_unstable_by_key(|row: &Row| row.id);
-        Ok(Kept { names, rows: self.rows, ending: self.ending, damage })
+        Ok(Kept { names, rows: self.rows, scrapes: self.scrapes, ending: self.ending, damage })
     }
 }
 

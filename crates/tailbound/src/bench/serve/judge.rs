@@ -69,7 +69,8 @@ impl<'a> Judged<'a> {
 
     /// By the verdict and the objectives.
     pub fn exit_code(&self) -> u8 {
-        let met = self.summary.goodput.as_ref().is_none_or(|g| g.met()) && self.ran.thresholds_held;
+        let held = self.ran.extras.thresholds.iter().all(|threshold| threshold.held);
+        let met = self.summary.goodput.as_ref().is_none_or(|g| g.met()) && held;
         super::exit_code(self.ran.interrupted(), self.ran.terminated, self.verdict.valid(), met)
     }
 }
