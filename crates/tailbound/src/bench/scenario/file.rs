@@ -1,12 +1,16 @@
 //! A scenario's file, parsed and dumb, and what it means.
 
+mod flags;
+mod phase;
+mod threshold;
+
 use crate::failure::{Failure, Outcome};
-use crate::units;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tailbound_clock::Dur;
-use tailbound_workload::{Arrivals, Executor, Phase, PhaseStage as Stage, WhenFull};
+use tailbound_workload::Phase;
+pub use threshold::{Metric, Threshold};
 
 /// The file as written.
 #[derive(Deserialize, Debug, Default)]
@@ -16,7 +20,7 @@ pub struct File {
     #[serde(default)]
     serve: toml::Table,
     #[serde(default)]
-    phase: Vec<PhaseTable>,
+    phase: Vec<phase::PhaseTable>,
     /// Objectives of every request: metric = limit.
     #[serde(default)]
     objectives: BTreeMap<String, Amount>,
@@ -24,7 +28,7 @@ pub struct File {
     #[serde(default)]
     class: BTreeMap<String, BTreeMap<String, Amount>>,
     #[serde(default)]
-    threshold: Vec<ThresholdTable>,
+    threshold: Vec<threshold::ThresholdTable>,
     #[serde(default)]
     repeat: Option<RepeatTable>,
 }
@@ -48,45 +52,6 @@ impl Amount {
 
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
-struct PhaseTable {
-    name: Option<String>,
-    executor: String,
-    class: Option<String>,
-    start: Option<Amount>,
-    clients: Option<u32>,
-    start_clients: Option<u32>,
-    iterations: Option<u32>,
-    duration: Option<Amount>,
-    max_duration: Option<Amount>,
-    rate: Option<Amount>,
-    start_rate: Option<Amount>,
-    stages: Option<Vec<StageTable>>,
-    poisson: Option<bool>,
-    max_clients: Option<u32>,
-    when_full: Option<WhenFull>,
-}
-
-#[derive(Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
-struct StageTable {
-    duration: Amount,
-    target: Amount,
-}
-
-#[derive(Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
-struct ThresholdTable {
-    metric: String,
-    percentile: Option<f64>,
-    below: Amount,
-    class: Option<String>,
-    #[serde(default)]
-    abort: bool,
-    delay: Option<Amount>,
-}
-
-#[derive(Deserialize, Debug)]
-#[serde(deny_unknown_fields)]
 struct RepeatTable {
     until: String,
     within: f64,
@@ -105,35 +70,6 @@ pub struct Phased {
     pub class_of: Vec<u16>,
     /// What must hold over the run.
     pub thresholds: Vec<Threshold>,
-}
-
-/// Something that must hold over all requests, or those of a class.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Threshold {
-    /// What is looked at.
-    pub metric: Metric,
-    /// The class, by its place; `None`: all.
-    pub class: Option<u16>,
-    /// What it must stay below: seconds, or a share of requests.
-    pub below: f64,
-    /// Whether the run ends when it is not.
-    pub abort: bool,
-    /// Not before so long into the run.
-    pub delay: Dur,
-}
-
-/// What a threshold looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Metric {
-    /// The share of requests that failed.
-    Failed,
-    /// A percentile of the time to the first token.
-    Ttft(f64),
-    /// A percentile of the time per output token.
-    Tpot(f64),
-    /// A percentile of the end-to-end latency.
-    E2el(f64),
 }
 
 /// How often a scenario is run.
@@ -159,9 +95,6 @@ pub struct Scenario {
     pub repeat: Option<Repeat>,
 }
 
-/// How long k6 lets iterations go on, if nothing says otherwise.
-const MAX_DURATION: Dur = Dur::from_secs(600);
-
 /// Reads a scenario.
 pub fn read(path: &Path) -> Outcome<Scenario> {
     let failed = |why: String| Failure::usage(format!("{}: {why}", path.display()));
@@ -186,10 +119,10 @@ fn parse(text: &str) -> Result<Scenario, Wrong> {
     for (number, table) in file.phase.iter().enumerate() {
         let name = table.name.clone().unwrap_or_else(|| format!("phase {}", number + 1));
         let start = match &table.start {
-            Some(start) => duration(&name, "start", start)?,
+            Some(start) => phase::duration(&name, "start", start)?,
             None => after,
         };
-        let executor = executor(&name, table)?;
+        let executor = phase::executor(&name, table)?;
         after = start + executor.duration();
         let class = table.class.clone().unwrap_or_else(|| name.clone());
         let place = classes.iter().position(|c| *c == class).unwrap_or_else(|| {
@@ -199,139 +132,10 @@ fn parse(text: &str) -> Result<Scenario, Wrong> {
         class_of.push(u16::try_from(place).unwrap_or(u16::MAX));
         phases.push(Phase { name, start, executor });
     }
-    let thresholds = file.threshold.iter().map(|t| threshold(t, &classes)).collect::<Result<_, _>>()?;
-    let flags = flags(&file, &classes)?;
+    let thresholds = file.threshold.iter().map(|t| threshold::threshold(t, &classes)).collect::<Result<_, _>>()?;
+    let flags = flags::flags(&file, &classes)?;
     let repeat = file.repeat.map(repeat).transpose()?;
     Ok(Scenario { phased: Phased { phases, classes, class_of, thresholds }, flags, repeat })
-}
-
-fn duration(phase: &str, key: &str, amount: &Amount) -> Result<Dur, Wrong> {
-    units::duration(&amount.text()).map_err(|e| wrong(format!("phase `{phase}`: {key}: {e}")))
-}
-
-fn executor(name: &str, table: &PhaseTable) -> Result<Executor, Wrong> {
-    let missing = |key: &str| wrong(format!("phase `{name}`: {} needs `{key}`", table.executor));
-    let rate = |key: &str, amount: &Amount| {
-        units::rate(&amount.text()).map_err(|e| wrong(format!("phase `{name}`: {key}: {e}")))
-    };
-    let stages = |rates: bool| -> Result<Vec<Stage>, Wrong> {
-        let stages = table.stages.as_ref().ok_or_else(|| missing("stages"))?;
-        let one = |stage: &StageTable| {
-            let target = match (rates, &stage.target) {
-                (true, target) => rate("target", target)?,
-                (false, Amount::Number(n)) => *n,
-                (false, Amount::Text(text)) => {
-                    return Err(wrong(format!("phase `{name}`: target: `{text}` is no number of clients")));
-                }
-            };
-            Ok(Stage { duration: duration(name, "duration", &stage.duration)?, target })
-        };
-        stages.iter().map(one).collect()
-    };
-    let lasting =
-        || table.duration.as_ref().ok_or_else(|| missing("duration")).and_then(|d| duration(name, "duration", d));
-    let at_most = || table.max_duration.as_ref().map_or(Ok(MAX_DURATION), |d| duration(name, "max_duration", d));
-    let arrivals = Arrivals {
-        poisson: table.poisson.unwrap_or(false),
-        max_clients: table.max_clients,
-        when_full: table.when_full.unwrap_or_default(),
-    };
-    let (executor, keys): (Executor, &[&str]) = match table.executor.as_str() {
-        "shared-iterations" => {
-            let (clients, max_duration) = (table.clients.unwrap_or(1), at_most()?);
-            let iterations = table.iterations.unwrap_or(clients);
-            (
-                Executor::SharedIterations { clients, iterations, max_duration },
-                &["clients", "iterations", "max_duration"],
-            )
-        }
-        "per-client-iterations" | "per-vu-iterations" => {
-            let (clients, iterations) = (table.clients.unwrap_or(1), table.iterations.unwrap_or(1));
-            let max_duration = at_most()?;
-            (
-                Executor::PerClientIterations { clients, iterations, max_duration },
-                &["clients", "iterations", "max_duration"],
-            )
-        }
-        "constant-clients" | "constant-vus" => {
-            let clients = table.clients.unwrap_or(1);
-            (Executor::ConstantClients { clients, duration: lasting()? }, &["clients", "duration"])
-        }
-        "ramping-clients" | "ramping-vus" => {
-            let start = table.start_clients.unwrap_or(1);
-            (Executor::RampingClients { start, stages: stages(false)? }, &["start_clients", "stages"])
-        }
-        "constant-arrival-rate" => {
-            let rate = rate("rate", table.rate.as_ref().ok_or_else(|| missing("rate"))?)?;
-            let executor = Executor::ConstantArrivalRate { rate, duration: lasting()?, arrivals };
-            (executor, &["rate", "duration", "poisson", "max_clients", "when_full"])
-        }
-        "ramping-arrival-rate" => {
-            let start = table.start_rate.as_ref().map_or(Ok(0.0), |r| rate("start_rate", r))?;
-            let executor = Executor::RampingArrivalRate { start, stages: stages(true)?, arrivals };
-            (executor, &["start_rate", "stages", "poisson", "max_clients", "when_full"])
-        }
-        other => {
-            let hint = "one of shared-iterations, per-client-iterations, constant-clients, ramping-clients, constant-arrival-rate, ramping-arrival-rate";
-            return Err((format!("phase `{name}`: executor: `{other}` is none"), hint.into()));
-        }
-    };
-    let given = [
-        ("clients", table.clients.is_some()),
-        ("start_clients", table.start_clients.is_some()),
-        ("iterations", table.iterations.is_some()),
-        ("duration", table.duration.is_some()),
-        ("max_duration", table.max_duration.is_some()),
-        ("rate", table.rate.is_some()),
-        ("start_rate", table.start_rate.is_some()),
-        ("stages", table.stages.is_some()),
-        ("poisson", table.poisson.is_some()),
-        ("max_clients", table.max_clients.is_some()),
-        ("when_full", table.when_full.is_some()),
-    ];
-    match given.iter().find(|(key, there)| *there && !keys.contains(key)) {
-        Some((key, _)) => {
-            let why = format!("phase `{name}`: {} has no `{key}`", table.executor);
-            Err((why, format!("it has {}", keys.join(", "))))
-        }
-        None => Ok(executor),
-    }
-}
-
-fn threshold(table: &ThresholdTable, classes: &[String]) -> Result<Threshold, Wrong> {
-    let fail = |why: String| wrong(format!("threshold on `{}`: {why}", table.metric));
-    let percentile = table.percentile.unwrap_or(95.0);
-    if !(0.0..=100.0).contains(&percentile) {
-        return Err(fail(format!("percentile {percentile} does not lie between 0 and 100")));
-    }
-    let metric = match table.metric.as_str() {
-        "failed" => Metric::Failed,
-        "ttft" => Metric::Ttft(percentile),
-        "tpot" => Metric::Tpot(percentile),
-        "e2el" => Metric::E2el(percentile),
-        _ => return Err((fail("there is no such metric".into()).0, "one of failed, ttft, tpot, e2el".into())),
-    };
-    let below = match (metric, &table.below) {
-        (Metric::Failed, Amount::Number(share)) if (0.0..=1.0).contains(share) => *share,
-        (Metric::Failed, other) => return Err(fail(format!("below: `{}` is no share of requests", other.text()))),
-        // As everywhere in objectives, a bare number counts in milliseconds.
-        (_, Amount::Number(ms)) => ms / 1e3,
-        (_, Amount::Text(text)) => units::duration(text).map_err(|e| fail(format!("below: {e}")))?.secs(),
-    };
-    let class = match &table.class {
-        None => None,
-        Some(class) => {
-            let place = classes.iter().position(|c| c == class);
-            let known = || format!("the classes are {}", classes.join(", "));
-            Some(place.ok_or_else(|| (fail(format!("no class `{class}`")).0, known()))? as u16)
-        }
-    };
-    let delay = table
-        .delay
-        .as_ref()
-        .map_or(Ok(Dur::ZERO), |d| units::duration(&d.text()))
-        .map_err(|e| fail(format!("delay: {e}")))?;
-    Ok(Threshold { metric, class, below, abort: table.abort, delay })
 }
 
 fn repeat(table: RepeatTable) -> Result<Repeat, Wrong> {
@@ -346,65 +150,10 @@ fn repeat(table: RepeatTable) -> Result<Repeat, Wrong> {
     Ok(Repeat { until: table.until, within: table.within, min, max })
 }
 
-/// The file's settings as flags of `bench serve`.
-fn flags(file: &File, classes: &[String]) -> Result<Vec<String>, Wrong> {
-    let mut flags = Vec::new();
-    for (key, value) in &file.serve {
-        let flag = format!("--{}", key.replace('_', "-"));
-        if flag == "--scenario" {
-            return Err(wrong("serve: a scenario names no scenario"));
-        }
-        match value {
-            toml::Value::Boolean(true) => flags.push(flag),
-            toml::Value::Boolean(false) => {}
-            toml::Value::Array(items) => {
-                flags.push(flag);
-                flags.extend(items.iter().map(plain));
-            }
-            other => flags.push(format!("{flag}={}", plain(other))),
-        }
-    }
-    let limits = |all: &BTreeMap<String, Amount>| -> Vec<String> {
-        all.iter()
-            .filter(|(key, _)| *key != "attainment")
-            .map(|(key, limit)| format!("{key}:{}", limit.text()))
-            .collect()
-    };
-    if let Some(share) = file.objectives.get("attainment") {
-        flags.push(format!("--attainment={}", share.text()));
-    }
-    let all = limits(&file.objectives);
-    if !all.is_empty() {
-        flags.push("--goodput".into());
-        flags.extend(all);
-    }
-    for (class, own) in &file.class {
-        if !classes.contains(class) {
-            return Err((
-                format!("class `{class}`: no phase sends it"),
-                format!("the classes are {}", classes.join(", ")),
-            ));
-        }
-        flags.push(format!("--class-goodput={class}={}", limits(own).join(",")));
-    }
-    Ok(flags)
-}
-
-fn plain(value: &toml::Value) -> String {
-    match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Integer(n) => n.to_string(),
-        toml::Value::Float(n) => n.to_string(),
-        toml::Value::Boolean(on) => on.to_string(),
-        toml::Value::Datetime(at) => at.to_string(),
-        // No flag takes either; what it says of this names the flag.
-        toml::Value::Array(_) | toml::Value::Table(_) => "(several values)".into(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_workload::Executor;
 
     const WHOLE: &str = r#"
         objectives = { ttft = "500ms", tpot = 50, attainment = 0.95 }

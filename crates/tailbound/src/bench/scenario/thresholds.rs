@@ -3,6 +3,7 @@
 use super::file::{Metric, Phased, Threshold};
 use tailbound_clock::Time;
 use tailbound_record::{End, Moment, Row};
+use tailbound_report::ThresholdOutcome;
 use tailbound_stats::tpot_ns;
 use tailbound_workload::{IntentId, Plan};
 
@@ -13,15 +14,6 @@ pub struct Watcher<'a> {
     /// The first moment anything was due.
     started: Option<Time>,
     seen: Vec<Vec<f64>>,
-}
-
-/// A threshold and what came of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
-    /// Both in words.
-    pub sentence: String,
-    /// Whether it held. What was never seen doesn't hold.
-    pub held: bool,
 }
 
 /// Fewer ended requests than this abort no run.
@@ -62,7 +54,7 @@ impl<'a> Watcher<'a> {
     }
 
     /// What came of all of them.
-    pub fn judgements(&self) -> Vec<Judgement> {
+    pub fn judgements(&self) -> Vec<ThresholdOutcome> {
         let all = self.phased.thresholds.iter().zip(&self.seen);
         all.map(|(threshold, seen)| judgement(threshold, &self.phased.classes, figure(threshold.metric, seen)))
             .collect()
@@ -95,13 +87,13 @@ fn figure(metric: Metric, sorted: &[f64]) -> Option<f64> {
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied()
 }
 
-fn judgement(threshold: &Threshold, classes: &[String], figure: Option<f64>) -> Judgement {
+fn judgement(threshold: &Threshold, classes: &[String], figure: Option<f64>) -> ThresholdOutcome {
     let of = threshold.class.and_then(|c| classes.get(c as usize)).map_or(String::new(), |c| format!(" of {c}"));
-    let name = match threshold.metric {
-        Metric::Failed => format!("failed requests{of}"),
-        Metric::Ttft(p) => format!("p{p} TTFT{of}"),
-        Metric::Tpot(p) => format!("p{p} TPOT{of}"),
-        Metric::E2el(p) => format!("p{p} E2EL{of}"),
+    let (metric, percentile, name) = match threshold.metric {
+        Metric::Failed => ("failed", None, format!("failed requests{of}")),
+        Metric::Ttft(p) => ("ttft", Some(p), format!("p{p} TTFT{of}")),
+        Metric::Tpot(p) => ("tpot", Some(p), format!("p{p} TPOT{of}")),
+        Metric::E2el(p) => ("e2el", Some(p), format!("p{p} E2EL{of}")),
     };
     let shown = |v: f64| match threshold.metric {
         Metric::Failed => format!("{:.2} %", v * 100.0),
@@ -111,7 +103,15 @@ fn judgement(threshold: &Threshold, classes: &[String], figure: Option<f64>) -> 
     let held = figure.is_some_and(|v| v < threshold.below);
     let word = if held { "held" } else { "MISSED" };
     let was = figure.map_or("never seen".into(), shown);
-    Judgement { sentence: format!("threshold {word}: {name} {was}, below {} wanted", shown(threshold.below)), held }
+    ThresholdOutcome {
+        metric,
+        percentile,
+        class: threshold.class.and_then(|c| classes.get(usize::from(c)).cloned()),
+        below: threshold.below,
+        value: figure,
+        held,
+        sentence: format!("threshold {word}: {name} {was}, below {} wanted", shown(threshold.below)),
+    }
 }
 
 #[cfg(test)]
