@@ -9,7 +9,10 @@ use tailbound_stats::servers::{Server, Servers};
 
 pub(super) fn blocks(told: &Told<'_>, absent: &mut Vec<String>) -> Vec<Block> {
     let Some(servers) = &told.run.extras.servers else {
-        absent.push("The server itself: no metrics of it were read.".into());
+        // A model has none.
+        if told.run.description.protocol.is_some() {
+            absent.push("The server itself: no metrics of it were read.".into());
+        }
         return Vec::new();
     };
     let plots = [requests(told, servers), cache(told, servers), busy(told, servers)];
