@@ -89,7 +89,7 @@ impl Looks {
         self.look(due + FIRST);
         let _ = looked.send(());
         while !self.sources.is_empty() {
-            due = due + EVERY;
+            due += EVERY;
             let wait = due.since(clock::now());
             match stopped.recv_timeout(Duration::from_nanos(wait.ns())) {
                 Err(RecvTimeoutError::Timeout) => self.look(clock::now() + LOOK),

@@ -1,8 +1,7 @@
 //! What servers said of themselves, over the same time as the requests.
 
-use super::head::percent;
 use super::{Told, ms};
-use crate::page::{Axis, Block, Column, Mark, Plot, Series, Table, brief};
+use crate::page::{Axis, Block, Column, Mark, Plot, Series, Table, brief, percent};
 use crate::text::{server_range, server_sentence};
 use tailbound_record::server::Measure;
 use tailbound_stats::servers::{Server, Servers};
