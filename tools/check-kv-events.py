@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""KV events of `tailbound emulate` as pyzmq receives them: subscription, numbers, chains of blocks, replay, each encoding.
+"""KV events of `tailbound emulate` as pyzmq receives and msgspec decodes them: subscription, numbers, chains of blocks, replay,
+each encoding. The structures are those a subscriber of vLLM declares; what doesn't fit one is an error.
 
-    python tools/check-kv-events.py target/debug/tailbound      (needs pyzmq and msgpack)
+    python tools/check-kv-events.py target/debug/tailbound      (needs pyzmq and msgspec)
 """
 import json
 import socket
@@ -10,8 +11,41 @@ import sys
 import time
 import urllib.request
 
-import msgpack
+import msgspec
 import zmq
+from msgspec import Struct
+
+
+def kinds(array_like):
+    """The three events, as arrays that begin with the type or as maps that have it."""
+
+    class BlockStored(Struct, tag=True, array_like=array_like, forbid_unknown_fields=True):
+        block_hashes: list[int | bytes]
+        parent_block_hash: int | bytes | None
+        token_ids: list[int]
+        block_size: int
+        lora_id: int | None
+        medium: str | None
+        lora_name: str | None
+        extra_keys: list[list | None] | None = None
+        group_idx: int | None = None
+        kv_cache_spec_kind: str | None = None
+
+    class BlockRemoved(Struct, tag=True, array_like=array_like, forbid_unknown_fields=True):
+        block_hashes: list[int | bytes]
+        medium: str | None
+        group_idx: int | None = None
+
+    class AllBlocksCleared(Struct, tag=True, array_like=array_like, forbid_unknown_fields=True):
+        pass
+
+    return BlockStored | BlockRemoved | AllBlocksCleared
+
+
+def decoder(encoding):
+    fields = [("ts", float), ("events", list[kinds(encoding == "arrays")]), ("data_parallel_rank", int | None, None)]
+    batch = msgspec.defstruct("Batch", fields, array_like=encoding != "maps", forbid_unknown_fields=True)
+    return msgspec.msgpack.Decoder(batch)
 
 
 def free_port():
@@ -25,14 +59,6 @@ def ask(url, prompt):
     request = urllib.request.Request(url + "/v1/completions", json.dumps(body).encode(), {"content-type": "application/json"})
     with urllib.request.urlopen(request, timeout=30) as answer:
         return json.load(answer)["usage"]["prompt_tokens"]
-
-
-def fields(event):
-    """An event as a dictionary, however it is written."""
-    if isinstance(event, dict):
-        return event
-    names = ["type", "block_hashes", "parent_block_hash", "token_ids", "block_size", "lora_id", "medium"]
-    return dict(zip(names, event))
 
 
 def check(binary, encoding, connect):
@@ -52,31 +78,30 @@ def check(binary, encoding, connect):
         url = server.stdout.readline().split()[-1]
         if not connect:
             sub.connect(f"tcp://127.0.0.1:{pub}")
-        time.sleep(1)
+        # Subscribes too: libzmq tells a publisher that connected to it only when the socket is used.
+        assert not sub.poll(1000), "a message before anything happened"
         tokens = ask(url, "the quick brown fox jumps over the lazy dog " * 40)
         urllib.request.urlopen(urllib.request.Request(url + "/reset_prefix_cache", b"", method="POST"), timeout=5).read()
         messages = []
         while sub.poll(1500):
             messages.append(sub.recv_multipart())
         assert messages, "no message came"
-        events, stored = [], 0
+        events, stored, decode = [], 0, decoder(encoding)
         for n, (topic, seq, payload) in enumerate(messages):
             assert topic == b"kv@pod@m" and int.from_bytes(seq, "big") == n, (topic, seq)
-            batch = msgpack.unpackb(payload)
-            assert isinstance(batch, dict) == (encoding == "maps"), type(batch)
-            ts, some = (batch["ts"], batch["events"]) if isinstance(batch, dict) else batch[:2]
-            assert abs(ts - time.time()) < 60, ts
-            events += [fields(e) for e in some]
+            batch = decode.decode(payload)
+            assert abs(batch.ts - time.time()) < 60 and batch.data_parallel_rank == 0, batch
+            events += batch.events
         parent = None
         for e in events:
-            if e["type"] != "BlockStored":
+            if type(e).__name__ != "BlockStored":
                 continue
-            assert e["parent_block_hash"] == parent, "the chain is broken"
-            assert len(e["token_ids"]) == e["block_size"] * len(e["block_hashes"]) and e["medium"] == "GPU"
-            parent = e["block_hashes"][-1]
-            stored += len(e["block_hashes"])
+            assert e.parent_block_hash == parent, "the chain is broken"
+            assert len(e.token_ids) == e.block_size * len(e.block_hashes) and e.medium == "GPU"
+            parent = e.block_hashes[-1]
+            stored += len(e.block_hashes)
         assert stored == (tokens + 39) // 16, (stored, tokens)
-        assert events[-1]["type"] == "AllBlocksCleared", events[-1]
+        assert type(events[-1]).__name__ == "AllBlocksCleared", events[-1]
 
         dealer = context.socket(zmq.DEALER)
         dealer.connect(f"tcp://127.0.0.1:{replay}")
