@@ -8,7 +8,7 @@ use crate::tail;
 use crate::tier::Tiers;
 use crate::waiting::{self, Waiting};
 use crate::{
-    Config, ConfigError, Counters, Effect, Emit, Event, Finish, Finished, KvEvents, Policy, SeqId, Step, Submit,
+    Batch, Config, ConfigError, Counters, Effect, Emit, Event, Finish, Finished, KvEvents, Policy, SeqId, Step, Submit,
     WhyRejected,
 };
 use std::collections::HashMap;
@@ -38,6 +38,8 @@ pub struct Engine {
     pub(crate) adapter_time: Dur,
     /// The step in flight; its `end` is when it will come out.
     pub(crate) step: Option<Step>,
+    /// What the last step that was scheduled computes.
+    pub(crate) batch: Batch,
     /// The number of the last step begun, from 1.
     pub(crate) step_no: u64,
     /// When the last step began.
@@ -82,6 +84,7 @@ impl Engine {
             adapters: Adapters::default(),
             adapter_time: Dur::ZERO,
             step: None,
+            batch: Batch::default(),
             step_no: 0,
             began: Time::ZERO,
             ready_at: Time::ZERO,

@@ -20,6 +20,7 @@ impl Engine {
         }
         let adapters = std::mem::take(&mut self.adapter_time);
         batch.shared = self.shared();
+        self.batch = batch;
         Step {
             start,
             end: start + self.duration(&batch) + adapters,

@@ -3,6 +3,7 @@
 
 mod closed;
 mod open;
+mod replay;
 mod squares;
 
 pub use closed::{Closed, Means};

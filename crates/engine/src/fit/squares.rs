@@ -77,7 +77,7 @@ fn squares(r: &[f64]) -> f64 {
 }
 
 /// (JᵀJ + damping · diag) d = Jᵀr, by elimination with pivots; a direction without slope isn't moved in.
-fn solve(slopes: &[Vec<f64>], residuals: &[f64], damping: f64) -> Vec<f64> {
+pub(super) fn solve(slopes: &[Vec<f64>], residuals: &[f64], damping: f64) -> Vec<f64> {
     let n = slopes.len();
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let mut rows: Vec<Vec<f64>> = (0..n)
