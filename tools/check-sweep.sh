@@ -19,6 +19,12 @@ echo '[{"max_concurrency": 1}, {"max_concurrency": 4}]' > "$work/clients.json"
 if pgrep -f "llama_server.py $port" >/dev/null; then echo "a server is left"; exit 1; fi
 "$bin" bench sweep plot "$work/llama" --var-x max_concurrency --curve-by parallel
 "$bin" bench sweep plot_pareto "$work/llama" --accelerators 1 --cost-per-accelerator-hour 1
+# Two configurations of one framework, compared with intervals: the table has every metric and a sentence, whatever it says.
+"$bin" bench compare "one slot=$work/llama/SERVE--one-BENCH--max_concurrency=4" "eight slots=$work/llama/SERVE--eight-BENCH--max_concurrency=4" \
+  --primary median_ttft --no-fail | tee "$work/compared"
+for line in "saved runs, at concurrency 4" "* P50 TTFT" "Output tokens" "requests are paired"; do
+  grep -qF -- "$line" "$work/compared" || { echo "the comparison lacks: $line"; exit 1; }
+done
 python3 - "$work/llama" <<'PY'
 import json, pathlib, sys
 summaries = sorted(pathlib.Path(sys.argv[1]).glob("*/summary.json"))
