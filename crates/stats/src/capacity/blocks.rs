@@ -4,13 +4,68 @@ use super::fit::Logistic;
 use super::{Mark, Probed};
 use tailbound_clock::Rng;
 
-/// Consecutive requests of one probe: for each requirement how many it judged, and by how much more met it than the fit expects, in
-/// standard deviations of one request.
+/// Of one requirement in a block: how many it judged, by how much more met it than the fit expects, and by how much more did of the
+/// toy's ([`Control`]), in standard deviations of one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sum {
+    judged: f64,
+    own: f64,
+    toy: f64,
+}
+
+/// Consecutive requests of one probe: their sums by requirement.
 #[derive(Clone, Debug, PartialEq)]
 struct Block {
-    sums: Vec<(f64, f64)>,
+    sums: Vec<Sum>,
     /// Logarithm of the rate at which its requests arrived, over that of its probe.
     rush: f64,
+}
+
+/// By requirement and by mark: met or not, less what was expected, in standard deviations of one request; NaN where it is not judged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Surprises(Vec<Vec<f64>>);
+
+impl Surprises {
+    /// Those of a probe by fits, the first of which is that of requirement `first`.
+    pub fn of_probe(probed: &Probed, fits: &[Logistic], first: usize) -> Surprises {
+        let x = probed.x();
+        let of = |(k, fit): (usize, &Logistic)| {
+            let expected = fit.at(x).clamp(1e-6, 1.0 - 1e-6);
+            let deviation = libm::sqrt(expected * (1.0 - expected));
+            let of = |mark: &Mark| match (mark.judged >> (first + k) & 1, mark.met >> (first + k) & 1) {
+                (0, _) => f64::NAN,
+                (_, met) => (f64::from(met) - expected) / deviation,
+            };
+            probed.marks.iter().map(of).collect()
+        };
+        Surprises(fits.iter().enumerate().map(of).collect())
+    }
+
+    /// By one requirement; empty if nothing was said of it.
+    pub fn of(&self, requirement: usize) -> &[f64] {
+        self.0.get(requirement).map_or(&[], Vec::as_slice)
+    }
+
+    /// Says them of one requirement.
+    pub fn set(&mut self, requirement: usize, surprises: Vec<f64>) {
+        if self.0.len() <= requirement {
+            self.0.resize(requirement + 1, Vec::new());
+        }
+        self.0[requirement] = surprises;
+    }
+
+    /// Less those of the same requests' toy, by requirement with a slope.
+    fn less(mut self, toy: &Surprises, slopes: &[f64]) -> Surprises {
+        for ((own, toy), slope) in self.0.iter_mut().zip(&toy.0).zip(slopes) {
+            own.iter_mut().zip(toy).for_each(|(own, toy)| *own -= slope * toy);
+        }
+        self
+    }
+
+    /// The sum of one requirement's.
+    pub fn sum(&self, requirement: usize) -> f64 {
+        self.of(requirement).iter().filter(|z| !z.is_nan()).sum()
+    }
 }
 
 /// The blocks of all probes near the root.
@@ -23,6 +78,8 @@ pub(super) struct Blocks {
     pub understated: f64,
     /// How long a miss is remembered, in requests.
     pub memory: f64,
+    /// By requirement, whether something was taken off by a toy.
+    steered: Vec<bool>,
 }
 
 /// Blocks are so many times as long as a miss is remembered,
@@ -35,21 +92,24 @@ const SHORTEST: usize = 20;
 const FURTHEST: usize = 1000;
 
 impl Blocks {
-    /// Cuts probes near the root. `fits`: one for each requirement, from number `first` on.
-    pub fn of(near: &[&Probed], fits: &[Logistic], first: usize) -> Blocks {
-        let surprises: Vec<Vec<Vec<f64>>> = near.iter().map(|p| surprises(p, fits, first)).collect();
+    /// Cuts probes near the root: by what is unexplained of each, and by their toys' surprises with the slopes at which they show.
+    pub fn of(near: &[&Probed], surprises: &[Surprises], toys: &[&Surprises], slopes: &[f64]) -> Blocks {
+        let requirements = surprises.first().map_or(0, |s| s.0.len());
+        let left: Vec<Surprises> = surprises.iter().zip(toys).map(|(s, toy)| s.clone().less(toy, slopes)).collect();
         let of = |k: usize| -> Vec<Vec<f64>> {
-            surprises.iter().map(|p| p[k].iter().copied().filter(|z| !z.is_nan()).collect()).collect()
+            left.iter().map(|s| s.of(k).iter().copied().filter(|z| !z.is_nan()).collect()).collect()
         };
-        let memory = (0..fits.len()).map(|k| memory(&of(k))).fold(1.0, f64::max);
+        let memory = (0..requirements).map(|k| memory(&of(k))).fold(1.0, f64::max);
         let total: usize = near.iter().map(|p| p.marks.len()).sum();
         let wanted = (MEMORIES * memory).max(SHORTEST as f64) as usize;
         let length = wanted.min((total / FEWEST).max(SHORTEST));
-        let mut blocks: Vec<Block> = near.iter().zip(&surprises).flat_map(|(p, s)| cut(p, s, length)).collect();
-        explain_by_rush(&mut blocks, fits.len());
+        let cut = near.iter().zip(surprises).zip(toys).flat_map(|((p, own), toy)| cut(p, own, toy, length));
+        let mut blocks: Vec<Block> = cut.collect();
+        explain_by_rush(&mut blocks, requirements);
         // Of correlations that die away over τ/2 a block of L keeps 1 − τ/2L.
         let kept = 1.0 - (memory / (2.0 * length as f64)).min(0.6);
-        Blocks { blocks, length, understated: 1.0 / kept, memory }
+        let steered = (0..requirements).map(|k| slopes.get(k).is_some_and(|s| *s > 0.0)).collect();
+        Blocks { blocks, length, understated: 1.0 / kept, memory, steered }
     }
 
     /// How many there are.
@@ -57,66 +117,106 @@ impl Blocks {
         self.blocks.len()
     }
 
-    /// Draws what a probe of `n` requests might leave unexplained, for each requirement: standard deviations of one request, in all.
-    pub fn draw(&self, n: usize, rng: &mut Rng) -> Vec<f64> {
-        let pieces = (n as f64 / self.length as f64).round().max(1.0) as usize;
-        let mut sums = vec![(0.0, 0.0); self.blocks[0].sums.len()];
-        for _ in 0..pieces {
-            let block = &self.blocks[rng.below(self.blocks.len() as u64) as usize];
-            for (sum, own) in sums.iter_mut().zip(&block.sums) {
-                *sum = (sum.0 + own.0, sum.1 + own.1);
-            }
-        }
-        // Whole blocks are a little more or less than the probe: their variance is scaled to its length.
-        let scale = libm::sqrt(n as f64 / (pieces * self.length) as f64);
-        sums.into_iter().map(|(_, sum)| sum * scale).collect()
+    /// Draws what probes of so many requests each might leave unexplained: by probe and by requirement, standard deviations of one request
+    /// in all. What the toy explains is taken off with the slope that the drawn blocks would have shown.
+    pub fn draw(&self, probes: &[usize], rng: &mut Rng) -> Vec<Vec<f64>> {
+        let requirements = self.steered.len();
+        let drawn: Vec<Vec<&Block>> = probes
+            .iter()
+            .map(|&n| {
+                let pieces = (n as f64 / self.length as f64).round().max(1.0) as usize;
+                (0..pieces).map(|_| &self.blocks[rng.below(self.blocks.len() as u64) as usize]).collect()
+            })
+            .collect();
+        let slopes: Vec<f64> = (0..requirements)
+            .map(|k| if self.steered[k] { slope(drawn.iter().flatten().copied(), k) } else { 0.0 })
+            .collect();
+        let usual: Vec<f64> = (0..requirements)
+            .map(|k| {
+                let (n, toy) =
+                    self.blocks.iter().fold((0.0, 0.0), |(n, toy), b| (n + b.sums[k].judged, toy + b.sums[k].toy));
+                if n > 0.0 { toy / n } else { 0.0 }
+            })
+            .collect();
+        let of = |(blocks, &n): (&Vec<&Block>, &usize)| {
+            // Whole blocks are a little more or less than the probe: their variance is scaled to its length.
+            let scale = libm::sqrt(n as f64 / (blocks.len() * self.length) as f64);
+            let left = |k: usize| {
+                let of = |b: &&Block| b.sums[k].own - slopes[k] * (b.sums[k].toy - usual[k] * b.sums[k].judged);
+                scale * blocks.iter().map(of).sum::<f64>()
+            };
+            (0..requirements).map(left).collect()
+        };
+        drawn.iter().zip(probes).map(of).collect()
     }
 }
 
-/// For each requirement, each request's met or not less the fit's expectation, in its standard deviations; NaN where it is not judged.
-fn surprises(probed: &Probed, fits: &[Logistic], first: usize) -> Vec<Vec<f64>> {
-    let x = probed.x();
-    let of = |(k, fit): (usize, &Logistic)| {
-        let expected = fit.at(x).clamp(1e-6, 1.0 - 1e-6);
-        let deviation = libm::sqrt(expected * (1.0 - expected));
-        let of = |mark: &Mark| match (mark.judged >> (first + k) & 1, mark.met >> (first + k) & 1) {
-            (0, _) => f64::NAN,
-            (_, met) => (f64::from(met) - expected) / deviation,
-        };
-        probed.marks.iter().map(of).collect()
-    };
-    fits.iter().enumerate().map(of).collect()
-}
-
-fn cut(probed: &Probed, surprises: &[Vec<f64>], length: usize) -> Vec<Block> {
+fn cut(probed: &Probed, own: &Surprises, toy: &Surprises, length: usize) -> Vec<Block> {
     let whole = probed.arrived(&probed.marks);
-    let n = surprises[0].len();
-    let pieces = ((n as f64 / length as f64).round() as usize).max(1);
+    let n = probed.marks.len();
+    let pieces = pieces(n, length);
     let of = |i: usize| {
-        let sum = |all: &Vec<f64>| {
-            let own = all[i * n / pieces..(i + 1) * n / pieces].iter().filter(|z| !z.is_nan());
-            own.fold((0.0, 0.0), |(count, sum), z| (count + 1.0, sum + z))
+        let part = i * n / pieces..(i + 1) * n / pieces;
+        let sum = |k: usize| {
+            let toy = toy.of(k).get(part.clone()).unwrap_or(&[]).iter().filter(|z| !z.is_nan()).sum();
+            let own = own.of(k)[part.clone()].iter().filter(|z| !z.is_nan());
+            own.fold(Sum { toy, ..Sum::default() }, |sum, z| Sum { judged: sum.judged + 1.0, own: sum.own + z, ..sum })
         };
-        let own = probed.arrived(&probed.marks[i * n / pieces..(i + 1) * n / pieces]);
-        let rush = own.zip(whole).map_or(0.0, |(own, whole)| libm::log(own / whole));
-        Block { sums: surprises.iter().map(sum).collect(), rush }
+        let arrived = probed.arrived(&probed.marks[part.clone()]);
+        let rush = arrived.zip(whole).map_or(0.0, |(own, whole)| libm::log(own / whole));
+        Block { sums: (0..own.0.len()).map(sum).collect(), rush }
     };
     (0..pieces).map(of).collect()
+}
+
+/// How much of the toy's surprise shows in the system's, by blocks.
+fn slope<'a>(blocks: impl Iterator<Item = &'a Block>, k: usize) -> f64 {
+    let (zc, cc) = blocks.fold((0.0, 0.0), |(zc, cc), b| {
+        let sum = b.sums[k];
+        (zc + sum.own * sum.toy, cc + sum.toy * sum.toy)
+    });
+    if cc > 0.0 { zc / cc } else { 0.0 }
+}
+
+/// Blocks of about a length that so many requests are cut into.
+fn pieces(n: usize, length: usize) -> usize {
+    ((n as f64 / length as f64).round() as usize).max(1)
+}
+
+/// By how much surprises go with others of the same requests, in blocks of about `length`: the slope, the part of the variance between
+/// blocks that it explains, and how many blocks that is by. `None` where there is none.
+pub(super) fn regression(own: &[&[f64]], others: &[Vec<f64>], length: usize) -> Option<(f64, f64, usize)> {
+    let (mut zz, mut zc, mut cc, mut blocks) = (0.0, 0.0, 0.0, 0);
+    for (own, other) in own.iter().zip(others) {
+        let pieces = pieces(own.len(), length);
+        for i in 0..pieces {
+            let part = i * own.len() / pieces..(i + 1) * own.len() / pieces;
+            let known = own[part.clone()].iter().zip(&other[part]).filter(|(z, c)| !z.is_nan() && !c.is_nan());
+            let (z, c) = known.fold((0.0, 0.0), |sum, (z, c)| (sum.0 + z, sum.1 + c));
+            (zz, zc, cc, blocks) = (zz + z * z, zc + z * c, cc + c * c, blocks + 1);
+        }
+    }
+    (zz > 0.0 && cc > 0.0).then(|| (zc / cc, zc * zc / (zz * cc), blocks))
 }
 
 /// Takes off what comes of a block's arrivals being more or fewer than its probe's: over a probe that evens out, and the fit goes by the
 /// probe's own rate.
 fn explain_by_rush(blocks: &mut [Block], requirements: usize) {
     for k in 0..requirements {
-        let (mut zd, mut dd) = (0.0, 0.0);
+        let (mut own, mut toy, mut dd) = (0.0, 0.0, 0.0);
         for block in blocks.iter() {
-            let (n, sum) = block.sums[k];
-            zd += sum * block.rush;
-            dd += n * block.rush * block.rush;
+            let sum = block.sums[k];
+            own += sum.own * block.rush;
+            toy += sum.toy * block.rush;
+            dd += sum.judged * block.rush * block.rush;
         }
-        let slope = if dd > 0.0 { zd / dd } else { 0.0 };
+        if dd <= 0.0 {
+            continue;
+        }
         for block in blocks.iter_mut() {
-            block.sums[k].1 -= slope * block.rush * block.sums[k].0;
+            let (rush, sum) = (block.rush, &mut block.sums[k]);
+            sum.own -= own / dd * rush * sum.judged;
+            sum.toy -= toy / dd * rush * sum.judged;
         }
     }
 }

@@ -4,27 +4,38 @@ use super::{Answer, End, Interval, Probe, Probed, Requirement, Spec, Step};
 use crate::loadgen::early_stopping::queries_needed;
 use crate::loadgen::peak::KEEPS_UP;
 
-/// Loads that are tried, each a hundredth under the one before.
-const TRIES: i32 = 6;
+/// Loads that are tried,
+const TRIES: usize = 6;
+/// each so much lower than the one before until one passes; then higher, until so near what is believed or has failed.
+const LOWER: f64 = 0.99;
+const NEAR: f64 = 0.99;
 /// Requests of a certifying run at most.
 const LONGEST: u64 = 400_000;
+/// At least so many long probes, and so many times as many as a miss is remembered: a backlog needs its time to show.
+const PROBES: u64 = 2;
+const MEMORIES: f64 = 30.0;
 
-/// Once the search is over: a run at the interval's lower end, and a little lower until one passes. Its probes are no part of the search
-/// or of its budget.
+/// Once the search is over: a run at the interval's lower end, and a little lower until one passes, then higher up to the capacity that is
+/// believed. Its probes are no part of the search or of its budget.
 pub(super) fn step(spec: &Spec, probes: &[Probed], found: &Interval, answer: Answer) -> Step {
     let runs: Vec<&Probed> = probes.iter().filter(|p| p.probe.certifies).collect();
-    if let Some(passed) = runs.iter().find(|p| passes(&spec.requirements, p)) {
-        let certified = Some(passed.probe.load * passed.kept_up.min(1.0));
+    let (passed, failed): (Vec<&Probed>, Vec<&Probed>) = runs.iter().partition(|p| passes(&spec.requirements, p));
+    let best = passed.into_iter().max_by(|a, b| a.probe.load.total_cmp(&b.probe.load));
+    let lowest = failed.iter().map(|p| p.probe.load).fold(f64::MAX, f64::min);
+    let certified = best.map(|run| run.probe.load * run.kept_up.min(1.0));
+    let load = match best.map(|run| run.probe.load) {
+        None => found.low * libm::pow(LOWER, runs.len() as f64),
+        Some(best) if best >= NEAR * found.root.min(lowest) => return Step::Answer(Answer { certified, ..answer }),
+        Some(best) => libm::sqrt(best * found.root.min(lowest)),
+    };
+    if runs.len() == TRIES {
         return Step::Answer(Answer { certified, ..answer });
     }
-    let tried = runs.len() as i32;
-    if tried == TRIES {
-        return Step::Answer(answer);
-    }
-    let load = found.low * libm::pow(0.99, f64::from(tried));
     let share = spec.requirements[found.binding].share;
     let expected = found.fit.at(libm::log(load)).max(share + 0.1 * (1.0 - share));
-    Step::Probe(Probe { number: 0, load, requests: enough(share, expected), settle: 0, certifies: true })
+    let long = (PROBES * spec.probe_requests).max((MEMORIES * found.memory) as u64);
+    let requests = enough(share, expected).max(long).min(LONGEST);
+    Step::Probe(Probe { number: 0, load, requests, settle: 0, whole: false, certifies: true })
 }
 
 /// Requests with which early stopping passes although a few more miss than are expected to.

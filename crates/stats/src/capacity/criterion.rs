@@ -88,7 +88,13 @@ impl Criterion {
             return None;
         }
         let at = row.at.get(Moment::Scheduled).or_else(|| row.at.get(Moment::WriteStart))?;
-        let bit = |k: usize, met: bool| Mark { at, judged: 1 << k, met: u32::from(met) << k };
+        let nobody = Mark {
+            at,
+            prompt: row.tokens.prompt_asked.or(row.tokens.prompt_server),
+            output: row.tokens.output_asked,
+            ..Mark::default()
+        };
+        let bit = |k: usize, met: bool| Mark { judged: 1 << k, met: u32::from(met) << k, ..nobody };
         Some(match self {
             Criterion::Goodput(classes) => {
                 let met = goodput::verdict(row, facts)?;
@@ -96,7 +102,7 @@ impl Criterion {
                 match (classes.is_empty(), of_class) {
                     (true, _) => bit(0, met),
                     (false, Some(k)) => bit(k, met),
-                    (false, None) => Mark { at, ..Mark::default() },
+                    (false, None) => nobody,
                 }
             }
             Criterion::Fluidity { first, tbt, miss_rate, .. } => {
@@ -107,11 +113,7 @@ impl Criterion {
             Criterion::Thresholds(all) => {
                 let within = |t: &Threshold| row.ok() && t.metric.of(row).is_none_or(|ns| ns <= t.limit_ms * 1e6);
                 let marks = all.iter().enumerate().map(|(k, t)| bit(k, within(t)));
-                marks.fold(Mark { at, ..Mark::default() }, |a, b| Mark {
-                    at,
-                    judged: a.judged | b.judged,
-                    met: a.met | b.met,
-                })
+                marks.fold(nobody, |a, b| Mark { judged: a.judged | b.judged, met: a.met | b.met, ..nobody })
             }
         })
     }

@@ -1,7 +1,7 @@
 //! Yes or no to one load: probes at that load alone, until it is decided or the requests are spent.
 
 use super::answer::{Answer, Expected, Reason};
-use super::blocks::Blocks;
+use super::blocks::{Blocks, Surprises};
 use super::fit::Logistic;
 use super::search::{Step, probe};
 use super::{End, Probed, Spec};
@@ -64,7 +64,9 @@ fn confidence(spec: &Spec, here: &[&Probed]) -> f64 {
             false => {
                 let seen = met as f64 / judged as f64;
                 let flat = Logistic { level: libm::log(seen / (1.0 - seen)), steepness: 0.0, centre: 0.0 };
-                Blocks::of(here, &[flat], k).memory
+                let surprises: Vec<Surprises> = here.iter().map(|p| Surprises::of_probe(p, &[flat], k)).collect();
+                let none = Surprises::default();
+                Blocks::of(here, &surprises, &vec![&none; here.len()], &[0.0]).memory
             }
         };
         let variance = memory * share * (1.0 - share) / judged as f64;

@@ -24,25 +24,32 @@ pub struct Logistic {
 
 /// How far from the root a probe counts much: at a load e^0.35 away, by 0.6.
 const REACH: f64 = 0.35;
-/// What is believed of the steepness before anything is known, as its logarithm's mean and standard deviation: at 90 % queues fall by
-/// 1 to 20, at 99 % by up to 100, and where it is that steep data soon outweigh it. Without it a few unlucky probes side by side could
-/// make attainment flat, and its root lie anywhere.
-const STEEPNESS: (f64, f64) = (1.5, 0.7);
+/// And how far where attainment falls steeply, in logits: no logistic curve is right from all to nothing.
+pub(super) const LOGITS: f64 = 3.0;
+/// What is believed of the steepness before anything is known: that of a single random server which is two thirds busy, whose misses are
+/// exp(−(μ − λ)t) of all, times or over e^0.7, and the less sure the rarer they are. Where it is steeper, data soon outweigh it. Without it
+/// a few unlucky probes side by side could make attainment flat, and its root lie anywhere.
+fn steepness(share: f64) -> (f64, f64) {
+    let rare = -libm::log(1.0 - share);
+    (libm::log(2.0 * rare), 0.7 * (rare / std::f64::consts::LN_10).clamp(1.0, 2.0))
+}
+
 /// Requests that a half-met request at each probe stands for, so that a probe without a miss still has a finite logit.
 const HALF: f64 = 0.5;
 
 impl Logistic {
     /// Fits by penalised maximum likelihood (Newton's method). `near` is where the root is believed to lie and `inflation` is how many
     /// requests an independent one stands for.
-    fn weighted(points: &[Point], near: f64, inflation: f64) -> Logistic {
-        let (mut level, mut log_steep) = (2.0, STEEPNESS.0);
-        let tie = inflation / (STEEPNESS.1 * STEEPNESS.1);
+    fn weighted(points: &[Point], near: f64, reach: f64, share: f64, inflation: f64) -> Logistic {
+        let (usual, deviation) = steepness(share);
+        let (mut level, mut log_steep) = (2.0, usual);
+        let tie = inflation / (deviation * deviation);
         for _ in 0..30 {
             let steep = libm::exp(log_steep);
             // Gradient and information in (level, logarithm of the steepness).
-            let (mut g0, mut g1, mut h00, mut h01, mut h11) = (0.0, tie * (STEEPNESS.0 - log_steep), 1e-9, 0.0, tie);
+            let (mut g0, mut g1, mut h00, mut h01, mut h11) = (0.0, tie * (usual - log_steep), 1e-9, 0.0, tie);
             for p in points.iter().filter(|p| p.judged > 0.0) {
-                let d = (p.x - near) / REACH;
+                let d = (p.x - near) / reach;
                 let w = libm::exp(-0.5 * d * d).max(1e-4);
                 let (n, met) = (p.judged + 2.0 * HALF, p.met + HALF);
                 let z = -steep * (p.x - near);
@@ -90,14 +97,17 @@ impl Logistic {
 pub fn fit(points: &[Point], share: f64, start: f64, inflation: f64) -> Logistic {
     let (low, high) = points.iter().fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p.x), high.max(p.x)));
     let mut near = start;
-    let mut found = Logistic::weighted(points, near, inflation);
+    let mut found = Logistic::weighted(points, near, REACH, share, inflation);
+    let mut settled = false;
     for _ in 0..6 {
         let root = found.root(share).clamp(low - 0.5, high + 0.5);
-        if (root - near).abs() < 1e-4 {
+        if settled && (root - near).abs() < 1e-4 {
             break;
         }
+        settled = true;
         near = root;
-        found = Logistic::weighted(points, near, inflation);
+        let reach = REACH.min(LOGITS / found.steepness);
+        found = Logistic::weighted(points, near, reach, share, inflation);
     }
     found
 }

@@ -1,7 +1,8 @@
 //! Where the capacity lies: the root of the fit, and of fits to redrawn blocks.
 
-use super::blocks::Blocks;
-use super::fit::{Logistic, Point, fit};
+use super::blocks::{Blocks, Surprises};
+use super::control::Control;
+use super::fit::{LOGITS, Logistic, Point, fit};
 use super::{Probed, Spec};
 use crate::binomial::normal_quantile;
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,10 @@ struct Redrawn {
 
 /// Probes at loads within e^0.2 of the root tell how misses cluster there.
 const NEAR: f64 = 0.2;
+/// What the arrivals explain is looked for about the root, which it moves: so often.
+const ROUNDS: usize = 2;
+/// Probes that must have met a share near the one asked for before the fit is believed to know how steep attainment is.
+const TELLING: usize = 3;
 /// How many requests an independent one is taken to stand for before that is known.
 const GUESS: f64 = 20.0;
 
@@ -70,20 +75,56 @@ impl Redrawn {
         }
         let share = |k: usize| spec.requirements[k].share;
         let all = 0..spec.requirements.len();
-        let points: Vec<Vec<Point>> = all.clone().map(|k| judged.iter().map(|p| point(p, k)).collect()).collect();
-        let fitted = |start: f64, inflation: f64| -> Vec<Logistic> {
+        let mut points: Vec<Vec<Point>> = all.clone().map(|k| judged.iter().map(|p| point(p, k)).collect()).collect();
+        let fitted = |points: &[Vec<Point>], start: f64, inflation: f64| -> Vec<Logistic> {
             all.clone().map(|k| fit(&points[k], share(k), start, inflation)).collect()
         };
-        let first = fitted(libm::log(start), GUESS);
-        let blocks = Blocks::of(&near(&judged, Redrawn::root(spec, &first).0), &first, 0);
-        let fits = fitted(Redrawn::root(spec, &first).0, blocks.memory);
-        let blocks = Blocks::of(&near(&judged, Redrawn::root(spec, &fits).0), &fits, 0);
+        let unexplained =
+            |fits: &[Logistic]| -> Vec<Surprises> { judged.iter().map(|p| Surprises::of_probe(p, fits, 0)).collect() };
+        let cut = |near: &[usize], surprises: &[Surprises], control: &Control| {
+            // Those that nothing is taken off would not be like the others.
+            let steered: Vec<usize> = near.iter().copied().filter(|&i| control.steers(i)).collect();
+            let near = if steered.is_empty() { near } else { &steered };
+            let probes: Vec<&Probed> = near.iter().map(|&i| judged[i]).collect();
+            let own: Vec<Surprises> = near.iter().map(|&i| surprises[i].clone()).collect();
+            let toys: Vec<&Surprises> = near.iter().map(|&i| &control.toys[i]).collect();
+            Blocks::of(&probes, &own, &toys, &control.slopes)
+        };
+        let close = |fits: &[Logistic]| {
+            let (root, binding) = Redrawn::root(spec, fits);
+            near(&judged, root, &fits[binding])
+        };
+        let mut control = Control::none(judged.len(), spec.requirements.len());
+        let first = fitted(&points, libm::log(start), GUESS);
+        let mut root = Redrawn::root(spec, &first).0;
+        let mut blocks = cut(&close(&first), &unexplained(&first), &control);
+        let mut fits = fitted(&points, root, blocks.memory);
+        let block = blocks.length;
+        for _ in 0..ROUNDS {
+            root = Redrawn::root(spec, &fits).0;
+            let near = close(&fits);
+            let surprises = unexplained(&fits);
+            control = Control::of(spec, &judged, &near, libm::exp(root), &surprises, block);
+            for (k, points) in points.iter_mut().enumerate() {
+                for (j, point) in points.iter_mut().enumerate() {
+                    let p = fits[k].at(point.x);
+                    let luck = libm::sqrt(p * (1.0 - p)) * control.luck(j, k);
+                    point.met = (self::point(judged[j], k).met - luck).clamp(0.0, point.judged);
+                }
+            }
+            fits = fitted(&points, root, blocks.memory);
+            blocks = cut(&close(&fits), &unexplained(&fits), &control);
+        }
         let mut rng = spec.seed.stream("capacity-bootstrap");
+        let lengths: Vec<usize> = judged.iter().map(|p| p.marks.len()).collect();
         let draws = (0..DRAWS).map(|_| {
             let mut drawn = points.clone();
-            for (j, probed) in judged.iter().enumerate() {
-                for (k, surprise) in blocks.draw(probed.marks.len(), &mut rng).into_iter().enumerate() {
+            // How many sizes were seen is the same for all probes.
+            let chance = rng.normal();
+            for (j, surprises) in blocks.draw(&lengths, &mut rng).into_iter().enumerate() {
+                for (k, surprise) in surprises.into_iter().enumerate() {
                     let (n, p) = (drawn[k][j].judged, fits[k].at(drawn[k][j].x));
+                    let surprise = surprise + control.slopes[k] * control.unsure[k] * chance * n;
                     drawn[k][j].met = (n * p + libm::sqrt(p * (1.0 - p)) * surprise).clamp(0.0, n);
                 }
             }
@@ -104,19 +145,38 @@ impl Redrawn {
 pub(super) fn interval(spec: &Spec, probes: &[&Probed], start: f64) -> Option<Interval> {
     let redrawn = Redrawn::new(spec, probes, start)?;
     let (root, binding) = Redrawn::root(spec, &redrawn.fits);
-    let draws = redrawn.draws.iter().map(|fits| Redrawn::root(spec, fits).0 - root).collect();
+    let draws: Vec<f64> = redrawn.draws.iter().map(|fits| Redrawn::root(spec, fits).0 - root).collect();
     let scale = spread(&redrawn, spec.confidence);
     let (down, up) = reach(draws, spec.confidence);
+    let (below, above) = knee(spec.requirements[binding].share, binding, probes, root);
     Some(Interval {
         root: libm::exp(root),
-        low: libm::exp(root + down * scale),
-        high: libm::exp(root + up * scale),
+        low: libm::exp((root + down * scale).min(below)),
+        high: libm::exp((root + up * scale).max(above)),
         confidence: spec.confidence,
         binding,
         block: redrawn.blocks.length,
         memory: redrawn.blocks.memory,
         fit: redrawn.fits[binding],
     })
+}
+
+/// As long as hardly a probe has met a share near the one asked for, how steep the knee is is a belief, and all that is known is that it
+/// lies between a load that was borne and one that was not: their logarithms, about the root.
+fn knee(share: f64, k: usize, probes: &[&Probed], root: f64) -> (f64, f64) {
+    let logit = |q: f64| libm::log(q / (1.0 - q));
+    let telling = |p: &&&Probed| {
+        p.attainment(k).is_some_and(|q| q < 1.0 && q > 0.0 && libm::fabs(logit(q) - logit(share)) < LOGITS)
+    };
+    if probes.iter().filter(telling).count() >= TELLING {
+        return (root, root);
+    }
+    let side = |borne: bool| {
+        let of = move |p: &&&Probed| p.attainment(k).is_some_and(|q| (q >= share) == borne) && (p.x() <= root) == borne;
+        probes.iter().filter(of).map(|p| p.x())
+    };
+    let (below, above) = (side(true).reduce(f64::max), side(false).reduce(f64::min));
+    (below.map_or(root, |x| x.min(root)), above.map_or(root, |x| x.max(root)))
 }
 
 /// Attainment of the requirement that binds over the load, for a plot; empty if nothing was judged.
@@ -152,11 +212,12 @@ fn point(probed: &Probed, k: usize) -> Point {
     Point { x: probed.x(), judged: judged as f64, met: met as f64 }
 }
 
-/// Those near the root; all, as long as none is.
-fn near<'a>(probes: &[&'a Probed], root: f64) -> Vec<&'a Probed> {
-    let apart = |p: &Probed| (p.x() - root).abs();
-    let near: Vec<&Probed> = probes.iter().filter(|p| apart(p) < NEAR).copied().collect();
-    if near.is_empty() { probes.to_vec() } else { near }
+/// Which are near the root, the nearer the steeper attainment is there: beyond the knee misses are remembered for ever. All, as long as none is.
+fn near(probes: &[&Probed], root: f64, fit: &Logistic) -> Vec<usize> {
+    let within =
+        |reach: f64| -> Vec<usize> { (0..probes.len()).filter(|&i| (probes[i].x() - root).abs() < reach).collect() };
+    let reaches = [NEAR.min(LOGITS / fit.steepness), NEAR, f64::MAX];
+    reaches.into_iter().map(within).find(|near| !near.is_empty()).unwrap_or_default()
 }
 
 /// By how much redrawn roots must be spread to be the answer's: what blocks of this length hide, the two degrees of freedom the fit

@@ -9,7 +9,9 @@
 //! - *Bracket.* Short probes double or halve the load until one side is plainly clear and the other plainly hopeless. A probe ends as
 //!   soon as its [`Watch`] knows which, or sees the system fall behind. That costs a few hundred requests.
 //! - *Dwell.* All other requests go where they tell most: into longer probes at the load at which attainment is believed to cross the share,
-//!   a little above and below it in turn. The first part of each is left out, since a system that starts empty flatters itself.
+//!   a little above and below it in turn. The first part of each is left out, since a system that starts empty flatters itself; and each runs
+//!   to its end, since those that are let off early are the luckiest and the unluckiest.
+//! - *Control.* What chance had in their arrivals is told by a toy that is fed with them, and taken off (`control.rs`).
 //! - *Fit.* Attainment is fitted over all probes at once by a logistic curve in the logarithm of the load, falling by construction, near
 //!   probes counting most ([`fit`](self::fit)). An isotonic fit would be monotone too, but it sees only which probe is above which and not how far away,
 //!   so its root lies on a probe's load and its error shrinks with the cube root of the requests instead of the square root.
@@ -22,6 +24,7 @@
 mod answer;
 mod blocks;
 mod certify;
+mod control;
 mod criterion;
 mod expect;
 pub mod fit;
@@ -78,6 +81,10 @@ pub struct Spec {
     /// Whether the answer must be certified, as MLPerf's server scenario would: by runs at the interval's lower end, until one passes early
     /// stopping in every requirement and leaves no backlog.
     pub certify: bool,
+    /// Gamma shape of the gaps between arrivals (1 is Poisson) if they, and the requests' sizes, are each drawn independently of one another;
+    /// `None` of a trace, whose order is its own. Then what chance had in the arrivals is taken off.
+    #[serde(default)]
+    pub burstiness: Option<f64>,
     /// Of the bootstrap's draws.
     pub seed: Seed,
 }
@@ -93,6 +100,9 @@ pub struct Probe {
     pub requests: u64,
     /// So many of the first are not judged.
     pub settle: u64,
+    /// Whether it runs to its end, however plain it is.
+    #[serde(default)]
+    pub whole: bool,
     /// Whether it is to certify its load, and not to search.
     #[serde(default)]
     pub certifies: bool,
@@ -107,6 +117,12 @@ pub struct Mark {
     pub judged: u32,
     /// Whose requirement it met.
     pub met: u32,
+    /// Tokens of its prompt, if they are known.
+    #[serde(default)]
+    pub prompt: Option<u32>,
+    /// Tokens of its output that were asked for, if that was said.
+    #[serde(default)]
+    pub output: Option<u32>,
 }
 
 /// A probe that was run.

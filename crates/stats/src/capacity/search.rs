@@ -77,11 +77,13 @@ pub fn next(spec: &Spec, probes: &[Probed]) -> Step {
 
 /// A probe of `requests` requests at a load.
 pub(super) fn probe(load: f64, requests: u64) -> Step {
-    settling(load, requests, requests / SETTLE)
+    let settle = requests / SETTLE;
+    Step::Probe(Probe { number: 0, load, requests, settle, whole: false, certifies: false })
 }
 
-fn settling(load: f64, requests: u64, settle: u64) -> Step {
-    Step::Probe(Probe { number: 0, load, requests, settle, certifies: false })
+/// A dwelling probe runs to its end: those that were let off early would be the luckiest and the unluckiest of them.
+fn dwelling(load: f64, requests: u64, settle: u64) -> Step {
+    Step::Probe(Probe { number: 0, load, requests, settle, whole: true, certifies: false })
 }
 
 impl<'a> State<'a> {
@@ -128,6 +130,8 @@ impl<'a> State<'a> {
     fn step(&self) -> Step {
         let short = (self.spec.probe_requests / SHORT).max(1);
         let at = |load: f64| if self.left() >= short { probe(load, short) } else { self.give_up() };
+        // Then the fit knows more than which probe chanced to lie on which side.
+        let dwelt = self.usable.iter().any(|p| p.probe.whole);
         match (self.above, self.below) {
             (None, None) => match self.limit {
                 None => at(self.spec.first),
@@ -144,7 +148,7 @@ impl<'a> State<'a> {
                 let least = self.spec.unit == Unit::Concurrency && below <= 1.0;
                 if alone || least { self.infeasible(below) } else { at(below / 2.0) }
             }
-            (Some(above), Some(below)) if below > above * BRACKET && !self.no_load_between(above, below) => {
+            (Some(above), Some(below)) if below > above * BRACKET && !dwelt && !self.no_load_between(above, below) => {
                 at(libm::sqrt(above * below))
             }
             _ => self.dwell(),
@@ -180,7 +184,7 @@ impl<'a> State<'a> {
         let load = if self.told(&found) >= 2 { load } else { self.inside(load) };
         // From empty to its usual state a system takes some times as long as it remembers a miss.
         let settle = (SETTLED * found.memory) as u64;
-        settling(load, requests, settle.clamp(requests / SETTLE, requests / 4))
+        dwelling(load, requests, settle.clamp(requests / SETTLE, requests / 4))
     }
 
     fn answer(&self, reason: Reason, found: &Interval) -> Step {

@@ -38,16 +38,21 @@ const PLAIN: f64 = 3.5;
 /// The pace at which latency must grow (seconds a second) for the system to count as falling behind: it then finishes less than 19
 /// of 20 arrivals.
 const FALLING_BEHIND: f64 = 0.05;
+/// And for one that is to run to its end to be stopped: less than four of five.
+const FAR_BEHIND: f64 = 0.25;
 
 /// Looks at a probe while it runs: one request after another, in the order in which they end.
 #[derive(Clone, Debug)]
 pub struct Watch {
     shares: Vec<f64>,
     settle: u64,
+    requests: u64,
     seen: u64,
     /// Only an open loop can be fallen behind.
     open: bool,
-    /// A certifying probe is not let off early.
+    /// A dwelling probe is not let off early,
+    whole: bool,
+    /// and neither is a certifying one that does well.
     certifies: bool,
     blocks: Vec<Blocks>,
     trend: Trend,
@@ -59,8 +64,10 @@ impl Watch {
         Watch {
             shares: requirements.iter().map(|r| r.share).collect(),
             settle: probe.settle,
+            requests: probe.requests,
             seen: 0,
             open,
+            whole: probe.whole,
             certifies: probe.certifies,
             blocks: requirements.iter().map(|_| Blocks::default()).collect(),
             trend: Trend::default(),
@@ -84,7 +91,13 @@ impl Watch {
         if !full {
             return None;
         }
-        if self.open && self.trend.falls_behind() {
+        if self.whole {
+            // A tenth over capacity may last; where far less than what arrives is finished, nothing more is learnt.
+            return (self.open && self.trend.falls_behind(FAR_BEHIND)).then_some(End::OverSaturated);
+        }
+        // A busy stretch of a system near its knee may be long; what is to be certified is long, too.
+        let early = self.certifies && 2 * self.seen < self.requests;
+        if self.open && !early && self.trend.falls_behind(FALLING_BEHIND) {
             return Some(End::OverSaturated);
         }
         let ways: Vec<f64> = self.blocks.iter().zip(&self.shares).map(|(b, &share)| b.distance(share)).collect();
@@ -148,13 +161,13 @@ impl Trend {
     }
 
     /// Latency grows steadily with time in both halves of the later half: a busy stretch of a system that keeps up comes and goes.
-    fn falls_behind(&self) -> bool {
+    fn falls_behind(&self, pace: f64) -> bool {
         if self.points.len() < TREND {
             return false;
         }
         let later = &self.points[self.points.len() / 2..];
         let (a, b) = later.split_at(later.len() / 2);
-        [a, b, later].iter().all(|part| slope(part).is_some_and(|s| s > FALLING_BEHIND)) && {
+        [a, b, later].iter().all(|part| slope(part).is_some_and(|s| s > pace)) && {
             let first = mean(&self.points[..self.points.len() / 4]);
             mean(b) > 2.0 * first
         }

@@ -3,7 +3,7 @@
 
 mod queues;
 
-use queues::{Queue, Server, Service};
+use queues::Queue;
 use tailbound_clock::{Dur, Time};
 use tailbound_stats::capacity::{Answer, End, Mark, Probe, Probed, Reason, Seen, Spec, Step, Watch, next};
 
@@ -19,19 +19,19 @@ fn holds(answer: &Answer, truth: f64) -> bool {
 
 #[test]
 fn intervals_hold_the_known_capacities() {
-    // A dozen searches each can only show what is plainly broken; benches/capacity.md has 200.
+    // A few searches each can only show what is plainly broken; benches/capacity.md has 200.
     let mut failed = 0;
     let six = six();
     for queue in &six {
-        let answers: Vec<Answer> = (1000..1012).map(|seed| queue.search(&queue.spec(6000, seed), seed).0).collect();
+        let answers: Vec<Answer> = (1000..1008).map(|seed| queue.search(&queue.spec(6000, seed), seed).0).collect();
         let here = answers.iter().filter(|a| !holds(a, queue.capacity)).count();
-        assert!(here <= 5, "{}: {here} of 12 intervals miss {}: {answers:?}", queue.name, queue.capacity);
+        assert!(here <= 3, "{}: {here} of 8 intervals miss {}: {answers:?}", queue.name, queue.capacity);
         failed += here;
-        let mean = answers.iter().filter_map(|a| a.capacity).sum::<f64>() / 12.0;
-        assert!((mean / queue.capacity - 1.0).abs() < 0.06, "{}: {mean} for {}", queue.name, queue.capacity);
+        let mean = answers.iter().filter_map(|a| a.capacity).sum::<f64>() / 8.0;
+        assert!((mean / queue.capacity - 1.0).abs() < 0.04, "{}: {mean} for {}", queue.name, queue.capacity);
         assert!(answers.iter().all(|a| a.requests <= 6000), "{}", queue.name);
     }
-    assert!(failed * 5 <= six.len() * 12, "{failed} intervals miss");
+    assert!(failed * 6 <= six.len() * 8, "{failed} intervals miss");
 }
 
 #[test]
@@ -100,35 +100,24 @@ fn a_client_that_cannot_deliver_limits_the_answer() {
 }
 
 #[test]
-fn what_is_certified_of_the_two_millisecond_server_is_something_it_can_do() {
-    // Erlang's formula has p99 under 80 ms up to 471.30 QPS (benches/capacity_truth.py); the server can't do more than 500 at all.
-    let queue = Queue {
-        name: "2 ms",
-        burstiness: 1.0,
-        server: Server::Single(Service::Fixed(0.002)),
-        limits: vec![0.08],
-        share: 0.99,
-        capacity: 471.301,
-        first: 100.0,
-    };
-    for seed in 0..5 {
-        let spec = Spec { precision: 0.015, probe_requests: 10_000, certify: true, ..queue.spec(150_000, seed) };
-        let (answer, _) = queue.search(&spec, seed);
+fn what_is_certified_of_the_two_millisecond_server_is_just_under_what_it_can_do() {
+    let queue = queues::two_ms();
+    let mut near = 0;
+    for seed in 0..3 {
+        let (answer, _) = queue.search(&queues::certified(&queue, seed), seed);
         let certified = answer.certified.unwrap_or_else(|| panic!("{answer:?}"));
-        // Certified is what a run at the interval's lower end has passed, which may be far below where the interval is wide.
-        assert!(
-            certified <= queue.capacity && answer.low.is_some_and(|low| certified <= low),
-            "{certified}: {answer:?}"
-        );
+        assert!(certified <= 500.0 && certified >= 0.94 * queue.capacity, "{certified}: {answer:?}");
         assert!(answer.capacity.unwrap() <= 500.0, "{answer:?}");
+        near += u32::from((0.97 * queue.capacity..=queue.capacity).contains(&certified));
     }
+    assert!(near >= 2, "{near} of 3 are within 3 % under {}", queue.capacity);
 }
 
 #[test]
 fn a_probe_ends_once_it_is_plain_and_not_before() {
     let queue = &six()[five()];
     let spec = queue.spec(20_000, 0);
-    let probe = |load: f64| Probe { number: 0, load, requests: 2000, settle: 100, certifies: false };
+    let probe = |load: f64| Probe { number: 0, load, requests: 2000, settle: 100, whole: false, certifies: false };
     let run = |share: f64, seed| queue.run(&spec, probe(share * queue.capacity), seed);
     for seed in 0..20 {
         let (light, heavy, near) = (run(0.5, seed), run(1.5, seed), run(1.0, seed));
@@ -143,10 +132,10 @@ fn a_probe_ends_once_it_is_plain_and_not_before() {
 fn falling_behind_is_seen_before_the_objective_says_so() {
     // Twice what is served: latency grows by half a second a second, and the objective is an hour.
     let requirements = queues::all(None)[0].spec(1, 0).requirements;
-    let probe = Probe { number: 0, load: 100.0, requests: 5000, settle: 50, certifies: false };
+    let probe = Probe { number: 0, load: 100.0, requests: 5000, settle: 50, whole: false, certifies: false };
     let mut watch = Watch::new(&requirements, &probe, true);
     let seen = |i: u64| Seen {
-        mark: Mark { at: Time::ZERO + Dur::from_ms(10 * i), judged: 1, met: 1 },
+        mark: Mark { at: Time::ZERO + Dur::from_ms(10 * i), judged: 1, met: 1, ..Mark::default() },
         took: Dur::from_ms(20 + 5 * i),
     };
     let end = (0..5000).find_map(|i| watch.on(seen(i)).map(|end| (end, i)));

@@ -20,6 +20,8 @@ pub struct Asked {
     pub criterion: Criterion,
     /// Objectives, and whether arrivals wait for answers.
     pub facts: RunFacts,
+    /// Whether arrivals and requests come in no order of their own, as those of a trace do.
+    drawn: bool,
 }
 
 /// Which kind of objective the flags give; refused if it is none.
@@ -53,7 +55,8 @@ pub fn asked(args: &CapacityArgs, outline: Option<&Outline>, prefill: Option<Pre
     if criterion.requirements(&facts).len() > 32 {
         return Err(Failure::usage("more than 32 classes or thresholds"));
     }
-    Ok(Asked { criterion, facts })
+    let drawn = outline.is_none() && !args.search.concurrency && args.search.burstiness.is_finite();
+    Ok(Asked { criterion, facts, drawn })
 }
 
 /// The classes that objectives tell apart: all that come up, if any class has objectives of its own.
@@ -125,6 +128,7 @@ pub fn spec(args: &CapacityArgs, asked: &Asked) -> Outcome<Spec> {
         probe_requests: s.probe_requests,
         expect: s.expect,
         certify: args.asked.certify,
+        burstiness: asked.drawn.then_some(s.burstiness),
         seed: Seed(s.seed),
     })
 }
