@@ -6,9 +6,14 @@ use tailbound_stats::capacity::{Answer, End, Mark, Probe, Probed, Reason, Requir
 
 /// A probe of 200 requests, of which `met` met what was asked.
 fn probe(number: u32, load: f64, met: u64, invalid: Option<&str>) -> Probed {
-    let mark = |i: u64| Mark { at: Time((i as f64 / load * 1e9) as u64), judged: 1, met: u32::from(i * 7 % 200 < met) };
+    let mark = |i: u64| Mark {
+        at: Time((i as f64 / load * 1e9) as u64),
+        judged: 1,
+        met: u32::from(i * 7 % 200 < met),
+        ..Mark::default()
+    };
     Probed {
-        probe: Probe { number, load, requests: 200, settle: 0, certifies: false },
+        probe: Probe { number, load, requests: 200, settle: 0, whole: false, certifies: false },
         requests: 200,
         marks: (0..200).map(mark).collect(),
         end: End::Whole,
@@ -30,6 +35,7 @@ fn found() -> Found {
         probe_requests: 200,
         expect: None,
         certify: false,
+        burstiness: None,
         seed: Seed(1),
     };
     let probes = [
