@@ -58,7 +58,8 @@ def live(ours, work, rows, replicas):
                                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True))
         urls = [server.stdout.readline().split()[-1] for server in servers]
         for i, url in enumerate(urls):
-            # Each part begins at the trace's own zero: the first row of all stands at the head of each file, and its prompt is one token.
+            # A replay begins with its first row: each part is earlier than in the whole by a few hundred milliseconds, which
+            # replicas that share nothing don't notice.
             part = work / f"live-{replicas}-{i}.csv"
             write(part, rows[i::replicas])
             clients.append(subprocess.Popen(
