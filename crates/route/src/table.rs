@@ -34,6 +34,8 @@ pub(crate) struct Table {
     pub(crate) kv: Vec<f64>,
     /// Waiting, and what we have sent since the signals.
     pub(crate) queue: Vec<f64>,
+    /// Running, and what we have sent since: whoever goes by this figure alone would send all to one replica until it speaks again.
+    pub(crate) running_now: Vec<f64>,
     /// KV use, and what the requests sent since will use.
     pub(crate) kv_now: Vec<f64>,
     pub(crate) block_size: Vec<Option<u32>>,
@@ -192,7 +194,7 @@ impl Table {
         self.since[s].clear();
         self.attributes[s] = vec![f64::NAN; self.wanted.attributes.len()];
         self.lora[s] = LoraState::default();
-        for column in [&mut self.waiting, &mut self.running, &mut self.kv, &mut self.queue, &mut self.kv_now] {
+        for column in self.figures() {
             column[s] = 0.0;
         }
         self.holes |= s != self.live.len();
@@ -210,7 +212,7 @@ impl Table {
         self.ranges.push(Vec::new());
         self.attributes.push(Vec::new());
         self.heard.push(None);
-        for column in [&mut self.waiting, &mut self.running, &mut self.kv, &mut self.queue, &mut self.kv_now] {
+        for column in self.figures() {
             column.push(0.0);
         }
         self.block_size.push(None);
@@ -220,6 +222,11 @@ impl Table {
         self.since.push(Since::default());
         self.place.push(0);
         self.id.len() as u32 - 1
+    }
+
+    fn figures(&mut self) -> [&mut Vec<f64>; 6] {
+        let Table { waiting, running, kv, queue, running_now, kv_now, .. } = self;
+        [waiting, running, kv, queue, running_now, kv_now]
     }
 
     /// A replica passes its health checks, or doesn't.
@@ -285,7 +292,9 @@ impl Table {
 
     /// Brings what we know of a replica up to what we have sent it since it spoke.
     fn credit(&mut self, s: usize) {
-        self.queue[s] = self.waiting[s] + self.since[s].sent.len() as f64;
+        let sent = self.since[s].sent.len() as f64;
+        self.queue[s] = self.waiting[s] + sent;
+        self.running_now[s] = self.running[s] + sent;
         self.kv_now[s] = (self.kv[s] + self.share(s, self.since[s].tokens)).min(1.0);
     }
 
@@ -308,6 +317,7 @@ impl Table {
                 self.running[s] = f64::from(self.load[s].requests);
                 self.kv[s] = 0.0;
                 self.queue[s] = f64::from(self.load[s].requests);
+                self.running_now[s] = self.running[s];
                 self.kv_now[s] = self.share(s, self.load[s].kv_tokens).min(1.0);
             }
         }

@@ -28,8 +28,10 @@ fn tell(name: &str, scenario: &Scenario) {
     let f = &outcome.figures;
     let rate = outcome.rows.len() as f64 / cpu;
     println!(
-        "{name}: hits {:.1} %, waiting {:.1}, CPU {cpu:.2} s, {rate:.0} requests/CPU-s",
+        "{name}: hits {:.1} %, in tiers {:.1} %, adapters loaded {}, waiting {:.1}, CPU {cpu:.2} s, {rate:.0} requests/CPU-s",
         100.0 * f.hit_ratio,
+        100.0 * f.tier_hit_ratio,
+        f.lora_loads,
         f.mean_waiting
     );
     for (class, name) in f.classes.iter().enumerate() {

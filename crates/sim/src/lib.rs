@@ -10,8 +10,9 @@ mod size;
 mod world;
 
 pub use scenario::{
-    Arrivals, Engines, Fault, Leaving, Lengths, Objective, Otherwise, Point, Prefix, RouterSpec, Scenario,
-    ScenarioError, ServeGen, SharedPrefix, Speculative, Staleness, StepLaw, Sweep, Trace, Traffic, Turns, What,
+    Arrivals, Engines, Fault, Leaving, Lengths, LoraSlots, Objective, Offload, Otherwise, Point, Prefix, RouterSpec,
+    Scenario, ScenarioError, ServeGen, SharedPrefix, Speculative, Staleness, StepLaw, Sweep, Trace, Traffic,
+    TransferBy, Turns, What,
 };
 pub use size::{Goal, Metric, Sizing, Tried, at_size, size};
 pub use world::{Answered, Figures, Outcome, Routed, arrivals, run, run_into, run_logged};

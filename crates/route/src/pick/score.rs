@@ -9,7 +9,7 @@ use crate::predict::Prediction;
 pub(crate) enum Scorer {
     /// `queue-scorer`: linear between the shortest and the longest queue.
     Queue,
-    /// `running-requests-size-scorer`: the same, of requests in the batch.
+    /// `running-requests-size-scorer`: the same, of requests in the batch and sent since it was counted.
     Running,
     /// `kv-cache-utilization-scorer`: what is free.
     KvUse,
@@ -96,7 +96,7 @@ impl Scorer {
         let t = case.table;
         match self {
             Scorer::Queue if all => return falling_all(&t.queue[..candidates.len()], weight, total, out),
-            Scorer::Running if all => return falling_all(&t.running[..candidates.len()], weight, total, out),
+            Scorer::Running if all => return falling_all(&t.running_now[..candidates.len()], weight, total, out),
             Scorer::KvUse if all => {
                 return rate_all(&t.kv_now[..candidates.len()], |use_| 1.0 - use_, weight, total, out);
             }
@@ -128,7 +128,7 @@ impl Scorer {
         let each = candidates.iter().map(|s| *s as usize);
         match self {
             Scorer::Queue => falling(&t.queue, candidates, all, out),
-            Scorer::Running => falling(&t.running, candidates, all, out),
+            Scorer::Running => falling(&t.running_now, candidates, all, out),
             Scorer::KvUse => {
                 take(&t.kv_now, candidates, all, out);
                 out.iter_mut().for_each(|v| *v = 1.0 - *v);

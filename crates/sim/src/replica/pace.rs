@@ -18,6 +18,11 @@ impl Pace {
         *self = Pace { world: now, own: self.own(now), factor };
     }
 
+    /// Whether its time is the world's.
+    pub(crate) fn is_even(&self) -> bool {
+        self.factor == 1.0 && self.world == self.own
+    }
+
     pub(crate) fn stands(&self) -> bool {
         self.factor == f64::INFINITY
     }

@@ -1,3 +1,4 @@
+use crate::replica::adapter_name;
 use crate::scenario::{Leaving, Otherwise, ScenarioError, Traffic};
 use tailbound_clock::Dur;
 use tailbound_route::{self as route, DEFAULT_TENANT, Slo};
@@ -40,7 +41,7 @@ impl Class {
         };
         Ok(Class {
             model: t.model.clone().unwrap_or_else(|| "model".to_owned()),
-            adapters: (0..t.adapters).map(|k| format!("adapter-{k}")).collect(),
+            adapters: (0..t.adapters).map(adapter_name).collect(),
             priority: t.priority,
             tenants: match t.tenants {
                 None => vec![tenant.to_owned()],

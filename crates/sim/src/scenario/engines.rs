@@ -2,7 +2,7 @@ use super::{Scenario, ScenarioError};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use tailbound_clock::Dur;
-use tailbound_engine::{Aic, Config, Law, Policy, Profile, Speculation};
+use tailbound_engine::{Aic, Config, Law, Lora, Medium, Policy, Profile, Speculation, Tier, Transfer};
 
 /// Replicas that are all alike.
 #[derive(Clone, Debug, Deserialize)]
@@ -37,6 +37,13 @@ pub struct Engines {
     pub scheduling: Option<Policy>,
     /// Speculative decoding.
     pub speculation: Option<Speculative>,
+    /// Stores of KV blocks below the GPU's, the nearest first.
+    #[serde(default)]
+    pub tiers: Vec<Offload>,
+    /// How keys and values come from a replica that computed a prompt for another.
+    pub transfer: Option<TransferBy>,
+    /// How adapters are served; if not given, at no cost.
+    pub lora: Option<LoraSlots>,
     /// What discovery says of them.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
@@ -56,6 +63,49 @@ pub struct Speculative {
     /// What drafting adds to a step, in milliseconds.
     #[serde(default)]
     pub draft_ms: f64,
+}
+
+/// A store of KV blocks below the GPU's.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offload {
+    /// Host memory or a disk.
+    pub medium: Medium,
+    /// Tokens it holds.
+    pub tokens: u64,
+    /// Gigabytes per second at which blocks come back.
+    pub gb_per_s: f64,
+    /// What each reading takes besides, in milliseconds.
+    #[serde(default)]
+    pub latency_ms: f64,
+    /// Whether the blocks of a waiting request are read ahead.
+    #[serde(default)]
+    pub prefetch: bool,
+}
+
+/// How keys and values come from another replica.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TransferBy {
+    /// Gigabytes per second.
+    pub gb_per_s: f64,
+    /// What each transfer takes besides, in milliseconds.
+    #[serde(default)]
+    pub latency_ms: f64,
+}
+
+/// How adapters are served (vLLM's `max_loras` and `max_cpu_loras`).
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoraSlots {
+    /// Adapters on the GPU, and so most different ones in a step.
+    pub max_loras: u32,
+    /// Adapters kept in host memory.
+    pub max_cpu_loras: u32,
+    /// Bringing one from host memory to the GPU, in milliseconds.
+    pub load_ms: f64,
+    /// Reading one from disk, before that.
+    pub fetch_ms: f64,
 }
 
 /// How long steps take, in milliseconds: [`Aic`]'s form.
@@ -113,10 +163,33 @@ impl Scenario {
     }
 }
 
+/// A time in milliseconds, within reason.
+fn ms(value: f64) -> Dur {
+    Dur::from_ms_f64(value.clamp(0.0, HOUR_MS))
+}
+
+impl Offload {
+    fn tier(self, block_size: u32) -> Tier {
+        Tier {
+            medium: self.medium,
+            blocks: u32::try_from(self.tokens / u64::from(block_size)).unwrap_or(u32::MAX),
+            rate: self.gb_per_s * 1e9,
+            latency: ms(self.latency_ms),
+            prefetch: self.prefetch,
+        }
+    }
+}
+
+impl LoraSlots {
+    fn config(self) -> Lora {
+        let LoraSlots { max_loras, max_cpu_loras, load_ms, fetch_ms } = self;
+        Lora { max_loras, max_cpu_loras, load: ms(load_ms), fetch: ms(fetch_ms) }
+    }
+}
+
 impl Speculative {
     fn config(self) -> Speculation {
-        let draft_time = Dur::from_ms_f64(self.draft_ms.clamp(0.0, HOUR_MS));
-        Speculation { tokens: self.tokens, acceptance: self.acceptance, draft_time }
+        Speculation { tokens: self.tokens, acceptance: self.acceptance, draft_time: ms(self.draft_ms) }
     }
 }
 
@@ -155,6 +228,9 @@ impl Engines {
             long_prefill_token_threshold: self.long_prefill_token_threshold.or(base.long_prefill_token_threshold),
             prefix_caching: self.prefix_caching.unwrap_or(base.prefix_caching),
             policy: self.scheduling.unwrap_or(base.policy),
+            tiers: self.tiers.iter().map(|t| t.tier(block_size)).collect(),
+            transfer: self.transfer.map(|t| Transfer { rate: t.gb_per_s * 1e9, latency: ms(t.latency_ms) }),
+            lora: self.lora.map(LoraSlots::config),
             speculation: self.speculation.map(Speculative::config).or(base.speculation),
             ..base
         })

@@ -7,7 +7,7 @@ mod list;
 mod sweep;
 mod traffic;
 
-pub use engines::{Engines, Speculative, Staleness, StepLaw};
+pub use engines::{Engines, LoraSlots, Offload, Speculative, Staleness, StepLaw, TransferBy};
 pub use error::ScenarioError;
 pub use faults::{Fault, What};
 pub use sweep::{Point, Sweep};

@@ -90,6 +90,10 @@ fn fault_changes(fault: &Fault) -> Vec<(f64, Kind)> {
 impl World<'_, '_> {
     pub(super) fn change(&mut self, index: usize) {
         let Change { replica: number, what, .. } = self.changes[index];
+        self.catch_up(number);
+        if matches!(what, Kind::Dies | Kind::Restarts) {
+            self.write_all_down(number);
+        }
         let replica = &mut self.replicas[number as usize];
         match what {
             Kind::Dies => {

@@ -10,11 +10,30 @@ pub(super) struct Flight {
     pub(super) prompt: Arc<[u32]>,
     /// The replica that has it, if one has.
     pub(super) at: Option<u32>,
+    /// While another computes its prompt: the replica that is to answer it.
+    pub(super) then: Option<u32>,
+    /// The replica that holds keys and values it still has to fetch.
+    pub(super) held_by: Option<u32>,
+    /// The replica that computed its prompt for another.
+    pub(super) prefilled_by: Option<u32>,
+    /// How its answer is being written down.
+    pub(super) stream: Stream,
     /// What the router made of the model's name.
     pub(super) model: Option<Arc<str>>,
     pub(super) waited: Dur,
     /// How often it was sent.
     pub(super) sent: u16,
+}
+
+/// How the tokens of an answer get into its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// None has come yet.
+    Silent,
+    /// One with every step in its replica's list, from the step of this number on; they are written down when the answer ends.
+    Listed(u64),
+    /// It lost its blocks, and its tokens are written down one by one.
+    Apart,
 }
 
 /// Requests under way, by number.

@@ -1,7 +1,7 @@
 //! Requests come: each part of the load is a machine of its own, told the time and what ended.
 
 use super::calendar::Next;
-use super::flights::Flight;
+use super::flights::{Flight, Stream};
 use super::outcome::Answered;
 use super::{START, World};
 use crate::requests::{Part, Requests};
@@ -129,6 +129,10 @@ impl World<'_, '_> {
             part: self.loads.part_of(number),
             prompt: Arc::clone(&prompt),
             at: None,
+            then: None,
+            stream: Stream::Silent,
+            held_by: None,
+            prefilled_by: None,
             model: None,
             waited: Dur::ZERO,
             sent: 0,
@@ -159,6 +163,8 @@ impl World<'_, '_> {
 
     /// A request has ended, in whatever way. Its row is handed over; whoever waited for it may come.
     pub(super) fn end(&mut self, number: u64, end: End) {
+        self.let_go(number);
+        self.write_down(number);
         let Some(mut flight) = self.flights.take(number) else { return };
         flight.row.at.set(Moment::StreamEnd, self.now);
         flight.row.chunks.shrink();

@@ -7,13 +7,14 @@ mod load;
 mod mail;
 mod outcome;
 mod serve;
+mod stream;
 
 pub use outcome::{Answered, Figures, Outcome, Routed};
 
 use crate::replica::Replica;
 use crate::requests::Requests;
 use crate::scenario::{Scenario, ScenarioError};
-use calendar::{Calendar, Next};
+use calendar::{Calendar, Next, Turn};
 use faults::Change;
 use flights::Flights;
 use load::Loads;
@@ -176,7 +177,7 @@ impl<'a, 'l> World<'a, 'l> {
             }
             // Scrapes don't all fall on one moment.
             let offset = Dur(self.scrape.ns() * u64::from(i) / self.replicas.len() as u64);
-            self.calendar.push(Time::ZERO + offset, Next::Scrape(i));
+            self.calendar.push_in_turn(Turn::Scrapes, Time::ZERO + offset, Next::Scrape(i));
         }
         self.begin_loads();
     }
@@ -198,23 +199,24 @@ impl<'a, 'l> World<'a, 'l> {
     }
 
     fn scrape(&mut self, replica: u32) {
+        self.catch_up(replica);
         if let Some(scrape) = self.replicas[replica as usize].scrape(self.now, self.attributes) {
-            self.waiting = (self.waiting.0 + f64::from(scrape.signals().waiting), self.waiting.1 + 1);
-            self.post(self.scrape_delay, Letter::Signals(replica, scrape));
+            self.waiting = (self.waiting.0 + f64::from(scrape.waiting()), self.waiting.1 + 1);
+            self.post(Turn::Signals, self.scrape_delay, Letter::Signals(replica, scrape));
         }
         self.most_indexed = self.most_indexed.max(self.router.indexed().0);
-        self.calendar.push(self.now + self.scrape, Next::Scrape(replica));
+        self.calendar.push_in_turn(Turn::Scrapes, self.now + self.scrape, Next::Scrape(replica));
     }
 
-    fn post(&mut self, delay: Dur, letter: Letter) {
+    fn post(&mut self, turn: Turn, delay: Dur, letter: Letter) {
         let place = self.mail.put(letter);
-        self.calendar.push(self.now + delay, Next::Deliver(place));
+        self.calendar.push_in_turn(turn, self.now + delay, Next::Deliver(place));
     }
 
     fn deliver(&mut self, letter: u32) {
         match self.mail.take(letter) {
             Some(Letter::Signals(replica, scrape)) => {
-                self.tell(route::Event::Signals(EndpointId(replica), &scrape.signals()));
+                scrape.lend(|signals| self.tell(route::Event::Signals(EndpointId(replica), signals)));
             }
             Some(Letter::Kv(replica, seq, batch)) => {
                 let message = KvMessage { seq, batch: &batch, replayed: false };

@@ -17,12 +17,12 @@ pub struct Answered {
 
 impl Answered {
     pub(super) fn new(flight: Flight, session: Option<u32>) -> Answered {
-        let Flight { row, model, waited, sent, .. } = flight;
-        Answered { row, routed: Routed { model, session, waited, sent } }
+        let Flight { row, model, waited, sent, prefilled_by, .. } = flight;
+        Answered { row, routed: Routed { model, session, waited, sent, prefilled_by } }
     }
 
     pub(super) fn never_sent(row: Row, session: Option<u32>) -> Answered {
-        Answered { row, routed: Routed { model: None, session, waited: Dur::ZERO, sent: 0 } }
+        Answered { row, routed: Routed { model: None, session, waited: Dur::ZERO, sent: 0, prefilled_by: None } }
     }
 }
 
@@ -41,6 +41,12 @@ pub struct Figures {
     pub mean_waiting: f64,
     /// Prompt tokens found in prefix caches, of those looked up.
     pub hit_ratio: f64,
+    /// Prompt tokens found in tiers below the GPU's cache, of all looked up; beside [`Figures::hit_ratio`].
+    #[serde(default)]
+    pub tier_hit_ratio: f64,
+    /// Times an adapter was brought to a GPU.
+    #[serde(default)]
+    pub lora_loads: u64,
     /// What the router still counted when the last request had ended: its requests, and their load on replicas. Both are nothing.
     pub left_over: (usize, u64),
     /// Most entries (a block at a replica) of its prefix indexes, seen at scrapes.
@@ -69,6 +75,8 @@ pub struct Routed {
     pub waited: Dur,
     /// How often it was sent to a replica.
     pub sent: u16,
+    /// The replica that computed its prompt for the one that answered.
+    pub prefilled_by: Option<u32>,
 }
 
 impl Outcome {
@@ -99,6 +107,8 @@ impl World<'_, '_> {
             steps: all.steps,
             mean_waiting: self.waiting.0 / self.waiting.1.max(1) as f64,
             hit_ratio: all.hits as f64 / all.queries.max(1) as f64,
+            tier_hit_ratio: all.tier_hits as f64 / all.queries.max(1) as f64,
+            lora_loads: all.lora_loads,
             left_over: self.left_over(),
             most_indexed: self.most_indexed,
         }

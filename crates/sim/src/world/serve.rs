@@ -1,15 +1,22 @@
 //! A request is sent, computed, answered, or not.
 
 use super::World;
+use super::calendar::Turn;
 use super::mail::Letter;
-use tailbound_clock::Time;
 use tailbound_engine::{self as engine, Emit, SeqId, Submit};
-use tailbound_record::{Blame, Cause, End, Finish, Moment, Phase, Row, Why};
+use tailbound_record::{Blame, Cause, End, Finish, Moment, Phase, Why};
 use tailbound_route::{Complete, Dispatch, Effect, Event, RequestId, Usage};
 
-/// Moments of a first token.
-const FIRST: [Moment; 5] =
-    [Moment::Headers, Moment::FirstByte, Moment::FirstEvent, Moment::FirstToken, Moment::FirstVisible];
+/// Which part of a request an engine is to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    /// All of it.
+    Both,
+    /// The prompt, for another.
+    Prefill,
+    /// The answer to a prompt that another computed.
+    Decode,
+}
 
 impl World<'_, '_> {
     /// Does what the router wants; what it is to hear of that at once.
@@ -37,6 +44,20 @@ impl World<'_, '_> {
         flight.model = dispatch.model;
         flight.waited = dispatch.waited;
         flight.row.worker = to as u16;
+        // Whoever was to compute the prompt is gone: the one that answers does all of it.
+        match dispatch.prefill.filter(|p| self.replicas[p.0 as usize].alive) {
+            Some(prefill) => {
+                (flight.then, flight.prefilled_by) = (Some(to), Some(prefill.0));
+                self.hand_to(id, prefill.0, Half::Prefill)
+            }
+            None => self.hand_to(id, to, Half::Both),
+        }
+    }
+
+    /// Submits a request to an engine.
+    fn hand_to(&mut self, id: RequestId, to: u32, half: Half) -> Option<Event<'static>> {
+        self.catch_up(to);
+        let flight = self.flights.get_mut(id.0)?;
         let replica = &mut self.replicas[to as usize];
         if !replica.alive {
             return Some(Event::Failed(id));
@@ -48,7 +69,9 @@ impl World<'_, '_> {
             answer: &self.answer,
             priority: ask.priority.saturating_neg(),
             lora: ask.adapter.map(u32::from),
-            ..Submit::new(SeqId(id.0), &flight.prompt, ask.output)
+            remote: if half == Half::Decode { ask.input } else { 0 },
+            hold: half == Half::Prefill,
+            ..Submit::new(SeqId(id.0), &flight.prompt, if half == Half::Prefill { 1 } else { ask.output })
         };
         let effects = replica.tell(self.now, engine::Event::Submit(submit));
         let rejected = effects.iter().find_map(|effect| match effect {
@@ -62,18 +85,19 @@ impl World<'_, '_> {
     }
 
     pub(super) fn step(&mut self, replica: u32) {
+        self.catch_up(replica);
         let r = &mut self.replicas[replica as usize];
         if !r.woken(self.now) {
             return;
         }
-        let mut emitted = std::mem::take(&mut self.emitted);
-        emitted.extend_from_slice(r.emitted());
         if let Some((seq, batch)) = r.message()
             && r.events
         {
-            self.post(self.event_delay, Letter::Kv(replica, seq, batch));
+            self.post(Turn::KvEvents, self.event_delay, Letter::Kv(replica, seq, batch));
         }
+        self.list(replica);
         self.schedule(replica);
+        let mut emitted = std::mem::take(&mut self.emitted);
         for emit in emitted.drain(..) {
             self.emit(replica, &emit);
         }
@@ -85,8 +109,16 @@ impl World<'_, '_> {
         // One that is gone was evicted by what an earlier one of the same step brought about.
         let Some(flight) = self.flights.get_mut(id.0).filter(|f| f.at == Some(replica)) else { return };
         self.moved = self.now;
-        note_tokens(&mut flight.row, self.now, emit);
+        if let Some(then) = flight.then.take() {
+            flight.held_by = flight.at.take();
+            if let Some(event) = self.hand_to(id, then, Half::Decode) {
+                self.tell(event);
+            }
+            return;
+        }
+        self.note(replica, emit);
         if emit.first == 0 {
+            self.let_go(id.0);
             self.tell(Event::FirstToken(id));
         }
         let Some(finish) = emit.finish else { return };
@@ -109,6 +141,14 @@ impl World<'_, '_> {
         self.tell(Event::Ended(id, usage));
     }
 
+    /// What another replica holds for a request is fetched, or no longer needed.
+    pub(super) fn let_go(&mut self, number: u64) {
+        let Some(holder) = self.flights.get_mut(number).and_then(|f| f.held_by.take()) else { return };
+        self.catch_up(holder);
+        self.replicas[holder as usize].tell(self.now, engine::Event::Release(SeqId(number)));
+        self.schedule(holder);
+    }
+
     /// A client leaves before it was answered.
     pub(super) fn leave(&mut self, number: u64) {
         if self.flights.get(number).is_none() {
@@ -121,7 +161,9 @@ impl World<'_, '_> {
 
     /// Takes a request away from the replica that has it.
     fn abort(&mut self, number: u64) {
-        let Some(at) = self.flights.get_mut(number).and_then(|f| f.at.take()) else { return };
+        let Some(at) = self.flights.get(number).and_then(|f| f.at) else { return };
+        self.catch_up(at);
+        self.flights.get_mut(number).expect("it was there").at = None;
         self.replicas[at as usize].tell(self.now, engine::Event::Abort(SeqId(number)));
         self.schedule(at);
     }
@@ -129,8 +171,9 @@ impl World<'_, '_> {
     /// The replica that had it is gone: another one takes it, if nothing of the answer was out.
     pub(super) fn lost(&mut self, number: u64) {
         let id = RequestId(number);
+        self.let_go(number);
         let Some(flight) = self.flights.get_mut(number) else { return };
-        flight.at = None;
+        (flight.at, flight.then) = (None, None);
         if flight.row.at.get(Moment::FirstToken).is_none() {
             return self.tell(Event::Failed(id));
         }
@@ -147,17 +190,6 @@ impl World<'_, '_> {
         let phase = if answered { Phase::Stream } else { Phase::Headers };
         self.end(id.0, End::Failed { phase, blame: Blame::Server, cause, detail: why.into() });
     }
-}
-
-/// Tokens came out.
-fn note_tokens(row: &mut Row, now: Time, emit: &Emit) {
-    if emit.first == 0 {
-        FIRST.iter().for_each(|moment| row.at.set(*moment, now));
-        row.tokens.cached_server = Some(emit.cached);
-    }
-    row.net.reads += 1;
-    row.chunks.push(now, row.net.reads, emit.tokens as u16, true);
-    row.at.set(Moment::LastToken, now);
 }
 
 fn as_recorded(finish: engine::Finish) -> Finish {

@@ -18,6 +18,11 @@ plugins: [{type: queue-scorer}, {type: running-requests-size-scorer}]
 schedulingProfiles: [{name: default, plugins: [{pluginRef: queue-scorer}, {pluginRef: running-requests-size-scorer}]}]
 ";
 
+const RUNNING: &str = "
+plugins: [{type: running-requests-size-scorer}]
+schedulingProfiles: [{name: default, plugins: [{pluginRef: running-requests-size-scorer}]}]
+";
+
 /// Reads what the last scrape said, and nothing else.
 const SCRAPES_ALONE: &str = "
 plugins:
@@ -108,6 +113,9 @@ fn metrics_of_five_seconds_ago_do_not_send_the_crowd_to_one_replica() {
     let (fresh_queue, old_queue) = (p99(QUEUE, ""), p99(QUEUE, stale));
     assert!(old_queue < 3.0 * fresh_queue, "{old_queue} ms, {fresh_queue} when fresh");
     assert!(old < 1.1 * fresh, "{old} ms, {fresh} when fresh");
+    // Nor when all there is to go by is what runs.
+    let (fresh_running, old_running) = (p99(RUNNING, ""), p99(RUNNING, stale));
+    assert!(old_running < 2.0 * fresh_running, "{old_running} ms, {fresh_running} when fresh");
     let naive = p99(SCRAPES_ALONE, stale);
     assert!(naive > 3.0 * old_queue.max(old), "scrapes alone: {naive} ms, {old_queue} and {old}");
 }

@@ -4,6 +4,7 @@
 mod alone;
 mod compare;
 mod faults;
+mod offload;
 mod one_engine;
 mod policy;
 mod replay;

@@ -34,10 +34,18 @@ pub(crate) fn ttft<'a>(rows: impl IntoIterator<Item = &'a Row>, p: f64) -> f64 {
 /// The share of a scenario's requests that kept what their class asks for.
 fn attained(scenario: &Scenario, outcome: &Outcome) -> f64 {
     let kept = |row: &&Row| {
-        let most = scenario.traffic[row.class as usize].objective.and_then(|o| o.ttft_ms);
-        row.ok() && most.is_none_or(|most| row.ttft_scheduled().is_some_and(|d| d.ms() <= most))
+        let asked = scenario.traffic[row.class as usize].objective.unwrap_or_default();
+        row.ok()
+            && asked.ttft_ms.is_none_or(|most| row.ttft_scheduled().is_some_and(|d| d.ms() <= most))
+            && asked.tpot_ms.is_none_or(|most| tpot(row).is_none_or(|ms| ms <= most))
     };
     outcome.rows.iter().filter(kept).count() as f64 / outcome.rows.len() as f64
+}
+
+/// Time per output token after the first, in milliseconds.
+fn tpot(row: &Row) -> Option<f64> {
+    let gaps = row.output_tokens().checked_sub(1).filter(|n| *n > 0)?;
+    Some((row.e2e()?.ms() - row.ttft()?.ms()) / f64::from(gaps))
 }
 
 #[test]
@@ -86,4 +94,35 @@ fn deadlines_and_predictions_keep_more_than_the_order_of_arrival() {
     let busy = fcfs.figures.end.ns() as f64 * 1e-9 - 1.0;
     let over = (offered / 120.0) / (tokens / busy);
     assert!((1.15..1.3).contains(&over), "{over}");
+}
+
+#[test]
+fn adapters_are_kept_where_they_are_loaded() {
+    let all = points("lora.toml");
+    let [(_, blind), (_, affinity)] = &all[..] else { panic!("two policies") };
+    assert!(blind.rows.iter().chain(&affinity.rows).all(Row::ok));
+    let loads = [blind.figures.lora_loads, affinity.figures.lora_loads];
+    assert!(loads[1] < loads[0], "{loads:?}");
+    for (p, most) in [(0.5, 0.1), (0.9, 0.25)] {
+        let at = [blind, affinity].map(|o| ttft(&o.rows, p));
+        assert!(at[1] < most * at[0], "{at:?}");
+    }
+}
+
+#[test]
+fn splitting_pays_for_long_prompts_and_costs_with_short_ones_and_the_decider_knows() {
+    let all = points("disagg.toml");
+    let share: Vec<f64> = all.iter().map(|(s, o)| attained(s, o)).collect();
+    let split: Vec<f64> = all
+        .iter()
+        .map(|(_, o)| o.routed.iter().filter(|r| r.prefilled_by.is_some()).count() as f64 / o.routed.len() as f64)
+        .collect();
+    let [long_together, long_apart, long_decided, short_together, short_apart, short_decided] = share[..] else {
+        panic!("{share:?}")
+    };
+    assert!(all.iter().all(|(_, o)| o.rows.iter().all(Row::ok) && o.figures.left_over == (0, 0)));
+    assert!(long_apart > long_together + 0.1, "{share:?}");
+    assert!(short_together > short_apart + 0.1, "{share:?}");
+    assert!(long_decided > long_together + 0.1 && short_decided > short_apart + 0.1, "{share:?}");
+    assert!(split[1] == 1.0 && split[4] == 1.0 && split[2] > 0.95 && split[5] == 0.0, "{split:?}");
 }

@@ -74,8 +74,16 @@ fn classes(kept: &Kept, facts: &RunFacts) -> Vec<Grouping> {
 
 /// What only a simulation knows.
 fn fleet(name: &str, f: &Figures) -> String {
+    let tiers = match f.tier_hit_ratio {
+        0.0 => String::new(),
+        ratio => format!(", {:.1} % from tiers below", 100.0 * ratio),
+    };
+    let loads = match f.lora_loads {
+        0 => String::new(),
+        n => format!("; {n} adapters brought to a GPU"),
+    };
     format!(
-        "fleet: {name}; {} steps; {:.1} % of prompt tokens from prefix caches; {:.1} requests waiting in each engine on average",
+        "fleet: {name}; {} steps; {:.1} % of prompt tokens from prefix caches{tiers}{loads}; {:.1} requests waiting in each engine on average",
         f.steps,
         100.0 * f.hit_ratio,
         f.mean_waiting,
