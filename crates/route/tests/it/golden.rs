@@ -147,7 +147,7 @@ fn decisions_stay_what_they_are() {
         (
             "load",
             policy("load-aware-scorer active-request-scorer:2 running-requests-size-scorer"),
-            0xab01_020e_b577_e04b,
+            0xf7b6_5235_dde8_ab51,
         ),
         ("latency", policy("slo-headroom-tier-filter latency-scorer"), 0x39dc_c3e2_af98_2e0f),
         ("weighted random", policy("queue-scorer weighted-random-picker"), 0x82f8_4598_2409_d98a),
