@@ -74,9 +74,10 @@ fn classes(kept: &Kept, facts: &RunFacts) -> Vec<Grouping> {
 
 /// What only a simulation knows.
 fn fleet(name: &str, f: &Figures) -> String {
-    let tiers = match f.tier_hit_ratio {
-        0.0 => String::new(),
-        ratio => format!(", {:.1} % from tiers below", 100.0 * ratio),
+    let tiers = if f.tier_hit_ratio > 0.0 {
+        format!(", {:.1} % from tiers below", 100.0 * f.tier_hit_ratio)
+    } else {
+        String::new()
     };
     let loads = match f.lora_loads {
         0 => String::new(),
