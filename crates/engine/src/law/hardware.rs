@@ -71,8 +71,8 @@ pub struct Gpu {
 /// 1,024 and 4,096 tokens in, 128 to 1,024 out, 8 to 128 clients, 2, 4 and 8 GPUs) and from nothing else; the measured
 /// rows of Llama 3.1 70B (8-bit weights) are what it was tried on. TPOT: p90 of the error 4.9 % there, 5.3 % here. The rate of
 /// attention to prompts is that of the measured kernels. The parts share work that can't be told apart from outside (the
-/// weights' rate is a little over what the memory gives): only their sum is known. The second-level cache's rate is what microbenchmarks published for an H100
-/// say; no row here shares a prefix, so nothing was learnt of it.
+/// weights' rate is a little over what the memory gives): only their sum is known. The second-level cache's rate was not learnt, as no
+/// row here shares a prefix: it is what Chips and Cheese found on the PCIe card, as remembered; it could not be looked up again.
 pub const H100_VLLM: Gpu = Gpu {
     weight_rate: 3.4377e12,
     kv_rate: 2.9059e12,
