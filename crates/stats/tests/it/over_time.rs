@@ -1,5 +1,5 @@
 //! A run cut into slices: nothing is lost at their edges, and what is drawn adds up to what happened.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use proptest::prelude::*;
 use tailbound_clock::{Dur, Time};

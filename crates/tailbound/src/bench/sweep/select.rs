@@ -8,7 +8,7 @@ use tailbound_sweep::{layout, python};
 
 /// The runs of one combination.
 pub struct Summary {
-    /// Its folder's name; the experiment's own for the combination of nothing.
+    /// Its folder, from the experiment's; the experiment's own name for the combination of nothing.
     pub name: String,
     /// Its runs.
     pub runs: Vec<RunData>,
@@ -34,10 +34,10 @@ pub fn summaries(folder: &Path) -> Outcome<Vec<Summary>> {
         return Err(Failure::usage(format!("{} holds no results of a sweep", folder.display()))
             .hint("name an experiment's folder: what -o and -e were, in `tailbound bench sweep serve`"));
     }
-    found.iter().map(|path| read(path)).collect()
+    found.iter().map(|path| read(folder, path)).collect()
 }
 
-fn read(path: &Path) -> Outcome<Summary> {
+fn read(experiment: &Path, path: &Path) -> Outcome<Summary> {
     let failed = |why: String| Failure::new(format!("failed to read {}: {why}", path.display()));
     let bytes = std::fs::read(path).map_err(|e| failed(e.to_string()))?;
     let Value::Array(items) = python::read_json(&bytes).map_err(|e| failed(e.to_string()))? else {
@@ -47,7 +47,10 @@ fn read(path: &Path) -> Outcome<Summary> {
         Value::Object(run) => Ok(run),
         other => Err(failed(format!("{other} is no run"))),
     });
-    let name = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+    // By its way from the experiment's folder, which may hold several sweeps with the same combinations.
+    let folder = path.parent().unwrap_or(experiment);
+    let way = folder.strip_prefix(experiment).ok().filter(|way| !way.as_os_str().is_empty());
+    let name = way.or(folder.file_name().map(Path::new)).unwrap_or(folder).display().to_string();
     Ok(Summary { name, runs: runs.collect::<Outcome<_>>()? })
 }
 
