@@ -54,14 +54,6 @@ impl Surprises {
         self.0[requirement] = surprises;
     }
 
-    /// Less those of the same requests' toy, by requirement with a slope.
-    fn less(mut self, toy: &Surprises, slopes: &[f64]) -> Surprises {
-        for ((own, toy), slope) in self.0.iter_mut().zip(&toy.0).zip(slopes) {
-            own.iter_mut().zip(toy).for_each(|(own, toy)| *own -= slope * toy);
-        }
-        self
-    }
-
     /// The sum of one requirement's.
     pub fn sum(&self, requirement: usize) -> f64 {
         self.of(requirement).iter().filter(|z| !z.is_nan()).sum()
@@ -78,6 +70,8 @@ pub(super) struct Blocks {
     pub understated: f64,
     /// How long a miss is remembered, in requests.
     pub memory: f64,
+    /// How many requests an independent one stands for, in what is left once the toys' part is taken off.
+    pub inflation: f64,
     /// By requirement, whether something was taken off by a toy.
     steered: Vec<bool>,
 }
@@ -95,9 +89,8 @@ impl Blocks {
     /// Cuts probes near the root: by what is unexplained of each, and by their toys' surprises with the slopes at which they show.
     pub fn of(near: &[&Probed], surprises: &[Surprises], toys: &[&Surprises], slopes: &[f64]) -> Blocks {
         let requirements = surprises.first().map_or(0, |s| s.0.len());
-        let left: Vec<Surprises> = surprises.iter().zip(toys).map(|(s, toy)| s.clone().less(toy, slopes)).collect();
         let of = |k: usize| -> Vec<Vec<f64>> {
-            left.iter().map(|s| s.of(k).iter().copied().filter(|z| !z.is_nan()).collect()).collect()
+            surprises.iter().map(|s| s.of(k).iter().copied().filter(|z| !z.is_nan()).collect()).collect()
         };
         let memory = (0..requirements).map(|k| memory(&of(k))).fold(1.0, f64::max);
         let total: usize = near.iter().map(|p| p.marks.len()).sum();
@@ -108,8 +101,10 @@ impl Blocks {
         explain_by_rush(&mut blocks, requirements);
         // Of correlations that die away over τ/2 a block of L keeps 1 − τ/2L.
         let kept = 1.0 - (memory / (2.0 * length as f64)).min(0.6);
-        let steered = (0..requirements).map(|k| slopes.get(k).is_some_and(|s| *s > 0.0)).collect();
-        Blocks { blocks, length, understated: 1.0 / kept, memory, steered }
+        let understated = 1.0 / kept;
+        let inflation = (0..requirements).map(|k| understated * varied(&blocks, k, slopes[k])).fold(1.0, f64::max);
+        let steered = slopes.iter().map(|slope| *slope > 0.0).collect();
+        Blocks { blocks, length, understated, memory, inflation, steered }
     }
 
     /// How many there are.
@@ -167,6 +162,15 @@ fn cut(probed: &Probed, own: &Surprises, toy: &Surprises, length: usize) -> Vec<
         Block { sums: (0..own.0.len()).map(sum).collect(), rush }
     };
     (0..pieces).map(of).collect()
+}
+
+/// The variance between blocks for each request, in that of one request.
+fn varied(blocks: &[Block], k: usize, slope: f64) -> f64 {
+    let (squares, judged) = blocks.iter().fold((0.0, 0.0), |(squares, judged), b| {
+        let left = b.sums[k].own - slope * b.sums[k].toy;
+        (squares + left * left, judged + b.sums[k].judged)
+    });
+    if judged > 0.0 { squares / judged } else { 1.0 }
 }
 
 /// How much of the toy's surprise shows in the system's, by blocks.

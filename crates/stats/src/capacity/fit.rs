@@ -95,6 +95,15 @@ impl Logistic {
 
 /// The fit about its own root. `start` is where to begin, e.g. the middle of the bracket.
 pub fn fit(points: &[Point], share: f64, start: f64, inflation: f64) -> Logistic {
+    within(LOGITS, points, share, start, inflation)
+}
+
+/// The same by what lies nearer: where it differs, the curve is not logistic.
+pub(super) fn nearer(points: &[Point], share: f64, start: f64, inflation: f64) -> Logistic {
+    within(LOGITS / 3.0, points, share, start, inflation)
+}
+
+fn within(logits: f64, points: &[Point], share: f64, start: f64, inflation: f64) -> Logistic {
     let (low, high) = points.iter().fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p.x), high.max(p.x)));
     let mut near = start;
     let mut found = Logistic::weighted(points, near, REACH, share, inflation);
@@ -106,7 +115,7 @@ pub fn fit(points: &[Point], share: f64, start: f64, inflation: f64) -> Logistic
         }
         settled = true;
         near = root;
-        let reach = REACH.min(LOGITS / found.steepness);
+        let reach = REACH.min(logits / found.steepness);
         found = Logistic::weighted(points, near, reach, share, inflation);
     }
     found

@@ -2,7 +2,7 @@
 
 use super::blocks::{Blocks, Surprises};
 use super::control::Control;
-use super::fit::{LOGITS, Logistic, Point, fit};
+use super::fit::{LOGITS, Logistic, Point, fit, nearer};
 use super::{Probed, Spec};
 use crate::binomial::normal_quantile;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,8 @@ pub struct Band {
     pub high: f64,
 }
 
+/// How much of the interval may come of the curve's shape, as a share of what comes of chance.
+const BENT: f64 = 2.0;
 /// Redrawn fits.
 const DRAWS: usize = 400;
 
@@ -56,6 +58,8 @@ struct Redrawn {
     blocks: Blocks,
     fits: Vec<Logistic>,
     draws: Vec<Vec<Logistic>>,
+    /// By how much the root moves, in logarithms, if only what lies near it is fitted.
+    bent: f64,
 }
 
 /// Probes at loads within e^0.2 of the root tell how misses cluster there.
@@ -98,7 +102,7 @@ impl Redrawn {
         let first = fitted(&points, libm::log(start), GUESS);
         let mut root = Redrawn::root(spec, &first).0;
         let mut blocks = cut(&close(&first), &unexplained(&first), &control);
-        let mut fits = fitted(&points, root, blocks.memory);
+        let mut fits = fitted(&points, root, blocks.inflation);
         let block = blocks.length;
         for _ in 0..ROUNDS {
             root = Redrawn::root(spec, &fits).0;
@@ -112,7 +116,7 @@ impl Redrawn {
                     point.met = (self::point(judged[j], k).met - luck).clamp(0.0, point.judged);
                 }
             }
-            fits = fitted(&points, root, blocks.memory);
+            fits = fitted(&points, root, blocks.inflation);
             blocks = cut(&close(&fits), &unexplained(&fits), &control);
         }
         let mut rng = spec.seed.stream("capacity-bootstrap");
@@ -128,10 +132,12 @@ impl Redrawn {
                     drawn[k][j].met = (n * p + libm::sqrt(p * (1.0 - p)) * surprise).clamp(0.0, n);
                 }
             }
-            all.clone().map(|k| fit(&drawn[k], share(k), fits[k].root(share(k)), blocks.memory)).collect()
+            all.clone().map(|k| fit(&drawn[k], share(k), fits[k].root(share(k)), blocks.inflation)).collect()
         });
         let draws = draws.collect();
-        Some(Redrawn { blocks, fits, draws })
+        let local: Vec<Logistic> = all.clone().map(|k| nearer(&points[k], share(k), root, blocks.inflation)).collect();
+        let bent = libm::fabs(Redrawn::root(spec, &local).0 - Redrawn::root(spec, &fits).0);
+        Some(Redrawn { blocks, fits, draws, bent })
     }
 
     /// The logarithm of the load up to which every requirement holds, by fits, and the requirement that binds.
@@ -148,11 +154,13 @@ pub(super) fn interval(spec: &Spec, probes: &[&Probed], start: f64) -> Option<In
     let draws: Vec<f64> = redrawn.draws.iter().map(|fits| Redrawn::root(spec, fits).0 - root).collect();
     let scale = spread(&redrawn, spec.confidence);
     let (down, up) = reach(draws, spec.confidence);
+    // That attainment is no logistic curve is not chance; a fit to little may be off by more than it says, so it can't count without bounds.
+    let bent = redrawn.bent.min(BENT * up * scale);
     let (below, above) = knee(spec.requirements[binding].share, binding, probes, root);
     Some(Interval {
         root: libm::exp(root),
-        low: libm::exp((root + down * scale).min(below)),
-        high: libm::exp((root + up * scale).max(above)),
+        low: libm::exp((root + down * scale - bent).min(below)),
+        high: libm::exp((root + up * scale + bent).max(above)),
         confidence: spec.confidence,
         binding,
         block: redrawn.blocks.length,

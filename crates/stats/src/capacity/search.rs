@@ -30,7 +30,7 @@ const ALONE: f64 = 0.1;
 const SHORT: u64 = 3;
 /// Of a probe's requests, at least one in so many is not judged, from the first on,
 const SETTLE: u64 = 7;
-/// and so many times as many as a miss is remembered, up to a quarter.
+/// and so many times as many as a miss is remembered, up to a third.
 const SETTLED: f64 = 5.0;
 /// A probe of so many requests in flight sends so many times as many.
 const ROUNDS: f64 = 4.0;
@@ -184,7 +184,7 @@ impl<'a> State<'a> {
         let load = if self.told(&found) >= 2 { load } else { self.inside(load) };
         // From empty to its usual state a system takes some times as long as it remembers a miss.
         let settle = (SETTLED * found.memory) as u64;
-        dwelling(load, requests, settle.clamp(requests / SETTLE, requests / 4))
+        dwelling(load, requests, settle.clamp(requests / SETTLE, requests / 3))
     }
 
     fn answer(&self, reason: Reason, found: &Interval) -> Step {
