@@ -5,10 +5,12 @@ use crate::loadgen::early_stopping::queries_needed;
 use crate::loadgen::peak::KEEPS_UP;
 
 /// Loads that are tried,
-const TRIES: usize = 6;
+const TRIES: usize = 8;
 /// each so much lower than the one before until one passes; then higher, until so near what is believed or has failed.
 const LOWER: f64 = 0.99;
 const NEAR: f64 = 0.99;
+/// An interval that reaches further, as a share of the answer, leaves the answer unsure.
+const UNSURE: f64 = 0.1;
 /// Requests of a certifying run at most.
 const LONGEST: u64 = 400_000;
 /// At least so many long probes, and so many times as many as a miss is remembered: a backlog needs its time to show.
@@ -22,11 +24,14 @@ pub(super) fn step(spec: &Spec, probes: &[Probed], found: &Interval, answer: Ans
     let (passed, failed): (Vec<&Probed>, Vec<&Probed>) = runs.iter().partition(|p| passes(&spec.requirements, p));
     let best = passed.into_iter().max_by(|a, b| a.probe.load.total_cmp(&b.probe.load));
     let lowest = failed.iter().map(|p| p.probe.load).fold(f64::MAX, f64::min);
+    // Where the search itself was left unsure, the runs say how high one may go.
+    let believed = if found.reach() <= UNSURE { found.root } else { found.high };
+    let limit = believed.min(lowest);
     let certified = best.map(|run| run.probe.load * run.kept_up.min(1.0));
     let load = match best.map(|run| run.probe.load) {
         None => found.low * libm::pow(LOWER, runs.len() as f64),
-        Some(best) if best >= NEAR * found.root.min(lowest) => return Step::Answer(Answer { certified, ..answer }),
-        Some(best) => libm::sqrt(best * found.root.min(lowest)),
+        Some(best) if best >= NEAR * limit => return Step::Answer(Answer { certified, ..answer }),
+        Some(best) => libm::sqrt(best * limit),
     };
     if runs.len() == TRIES {
         return Step::Answer(Answer { certified, ..answer });
