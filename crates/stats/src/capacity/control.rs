@@ -153,8 +153,6 @@ fn feed(probes: &[&Probed], near: &[usize], root: f64, size: Size) -> Option<Vec
 struct Toy<'a> {
     fed: &'a [Fed],
     busy: f64,
-    /// What it takes no longer than is met, in the mean of its service.
-    limit: f64,
     /// What it explains of the variance between blocks.
     explains: f64,
 }
@@ -169,31 +167,18 @@ impl<'a> Toy<'a> {
     fn of(fed: &'a [Fed], busy: f64, k: usize, share: f64, own: &[&[f64]], block: usize) -> Option<Toy<'a>> {
         let took: Vec<Vec<f64>> = fed.iter().map(|f| serve(&f.gaps, &f.sizes, busy * f.rate)).collect();
         let bit = 1u32 << k;
-        let judged = |f: &Fed, took: &[f64]| -> Vec<f64> {
+        let judged = |(f, took): (&Fed, &Vec<f64>)| -> Vec<f64> {
             took.iter().zip(&f.judged).filter(|(_, judged)| **judged & bit != 0).map(|(t, _)| *t).collect()
         };
-        let mut all: Vec<f64> = fed.iter().zip(&took).flat_map(|(f, took)| judged(f, took)).collect();
-        if all.is_empty() {
-            return None;
-        }
-        let at = ((share * all.len() as f64) as usize).min(all.len() - 1);
-        let limit = *all.select_nth_unstable_by(at, f64::total_cmp).1;
-        // The same share everywhere will do for the regression: what is constant in a probe is told apart later.
-        let surprises: Vec<Vec<f64>> = fed
-            .iter()
-            .zip(&took)
-            .map(|(f, took)| {
-                let met = judged(f, took).iter().filter(|t| **t <= limit).count() as f64;
-                surprise(took, &f.judged, bit, limit, met / judged(f, took).len().max(1) as f64)
-            })
-            .collect();
+        let times: Vec<Vec<f64>> = fed.iter().zip(&took).map(judged).collect();
+        let limit = limit(times.concat(), share)?;
+        // What each probe met will do for the regression: what is constant in a probe is told apart later.
+        let of = |((f, took), times): ((&Fed, &Vec<f64>), &Vec<f64>)| {
+            surprise(took, &f.judged, bit, limit, met(times, limit).unwrap_or(0.0))
+        };
+        let surprises: Vec<Vec<f64>> = fed.iter().zip(&took).zip(&times).map(of).collect();
         let (slope, explains, blocks) = regression(own, &surprises, block)?;
-        (slope > 0.0 && explains > EXPLAINS && explains * blocks as f64 > CHANCE).then_some(Toy {
-            fed,
-            busy,
-            limit,
-            explains,
-        })
+        (slope > 0.0 && explains > EXPLAINS && explains * blocks as f64 > CHANCE).then_some(Toy { fed, busy, explains })
     }
 
     /// Each probe's surprises, against what the toy does on average, with the limit that on average the share of requests meets at the
@@ -204,12 +189,8 @@ impl<'a> Toy<'a> {
         let law = Law { gaps, requests: seen };
         let length = self.fed.iter().map(|f| f.gaps.len()).max().unwrap_or(0);
         let orders = (ORDERED / law.requests.len()).clamp(FEWEST_ORDERS, ORDERS);
-        let mut at_root = law.times(length, orders, self.busy, bit, rng);
-        let at = ((share * at_root.len() as f64) as usize).min(at_root.len().saturating_sub(1));
-        let limit = match at_root.is_empty() {
-            true => self.limit,
-            false => *at_root.select_nth_unstable_by(at, f64::total_cmp).1,
-        };
+        // Of none judged there is nothing to take off.
+        let limit = limit(law.times(length, orders, self.busy, bit, rng), share).unwrap_or(0.0);
         let of = |f: &Fed| {
             let times = law.times(f.gaps.len(), orders, self.busy * f.rate, bit, rng);
             surprise(
@@ -267,6 +248,12 @@ impl Law<'_> {
         let common = parts.iter().map(|p| (p.0 - a) * (p.1 - b)).sum::<f64>() / (count - 1.0).max(1.0);
         libm::sqrt(common.max(0.0) / count.max(1.0))
     }
+}
+
+/// What the share of these is within; `None` of nothing.
+fn limit(mut times: Vec<f64>, share: f64) -> Option<f64> {
+    let at = ((share * times.len() as f64) as usize).min(times.len().checked_sub(1)?);
+    Some(*times.select_nth_unstable_by(at, f64::total_cmp).1)
 }
 
 /// The share within the limit; `None` of nothing.
