@@ -58,8 +58,8 @@ pub struct AskedArgs {
     /// With --fluidity: the share of requests that must keep to that
     #[arg(long, value_name = "SHARE", default_value_t = 0.99)]
     pub deadline_miss_rate_percentile: f64,
-    /// Certify as MLPerf's server scenario would: after the search, runs at its lower end until one passes early stopping at 99 % and
-    /// leaves no backlog
+    /// Certify as MLPerf's server scenario would: after the search, runs from its lower end, lower until one passes early stopping at 99 %
+    /// and leaves no backlog, then higher up to what was found
     #[arg(long)]
     pub certify: bool,
 }
